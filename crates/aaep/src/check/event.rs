@@ -1,0 +1,453 @@
+//! Events: the envelope, the payload of their type, and what one member means for another.
+
+use std::borrow::Cow;
+
+use super::extension::{self, Declared};
+use super::members::{Places, Strangers, doubled, missing};
+use super::path::Path;
+use super::spoken::Speech;
+use super::table::{self, Table};
+use super::{spoken, step, value};
+use crate::event::{ENVELOPE, EventType};
+use crate::form::{has_version_inside, is_language_tag, is_uri, is_version};
+use crate::json::{Doc, Kind, Value};
+use crate::record::Shape;
+use crate::rule::{self, Findings, Rule};
+use crate::session::Step;
+
+/// The places of the envelope's members in every event's table: the order of [`ENVELOPE`].
+pub(super) mod place {
+    pub(in crate::check) const CONTEXT: usize = 0;
+    pub(in crate::check) const VERSION: usize = 1;
+    pub(in crate::check) const TYPE: usize = 2;
+    pub(in crate::check) const EVENT_ID: usize = 3;
+    pub(in crate::check) const SESSION_ID: usize = 4;
+    pub(in crate::check) const SEQUENCE_NUMBER: usize = 5;
+    pub(in crate::check) const TIMESTAMP: usize = 6;
+    pub(in crate::check) const PRODUCER: usize = 7;
+    pub(in crate::check) const URGENCY: usize = 9;
+    pub(in crate::check) const HINTS: usize = 10;
+    pub(in crate::check) const EXTENSIONS: usize = 12;
+}
+
+const MAX_MEMBERS: usize = 32;
+
+/// Checks one event; returns what the session machine needs of it, if it names its session.
+pub(super) fn check<'d>(
+    doc: &Doc<'d>,
+    core: Option<EventType>,
+    versions: &[String],
+    findings: &mut Findings,
+) -> Option<Step<Cow<'d, str>>> {
+    let table = table::of_event(core.as_ref());
+    let mut event = EventCheck {
+        core: core.as_ref(),
+        table,
+        places: Places::new(doc),
+        speech: Speech::default(),
+        known_version: true,
+    };
+    event.members(versions, findings);
+    missing(table, event.places.seen, findings);
+    event.envelope(versions, findings);
+    event.language(findings);
+    if let Some(core) = &core {
+        event.summaries(core, findings);
+        event.payload(core, findings);
+    }
+    step::take(core.as_ref(), table, &event.places)
+}
+
+struct EventCheck<'c, 'd> {
+    core: Option<&'c EventType>,
+    table: &'static Table,
+    places: Places<'d>,
+    speech: Speech,
+    /// The event says no version, or one that we know: then what we do not know is wrong, not new (C-A2).
+    known_version: bool,
+}
+
+impl<'d> EventCheck<'_, 'd> {
+    /// Every member against its field.
+    fn members(&mut self, versions: &[String], findings: &mut Findings) {
+        let mut strangers = Strangers::default();
+        let mut rank = 0;
+        let mut disorder = false;
+        let mut count = 0;
+        for (key, member) in self.places.root().members() {
+            count += 1;
+            let name = key.text().unwrap_or_default();
+            let path = Path::Member(&Path::Root, &name);
+            let Some(at) = self.table.find(&name) else {
+                disorder |= rank > PAYLOAD;
+                rank = PAYLOAD;
+                self.stranger(&name, member, &path, versions, findings);
+                strangers.note(name, findings);
+                continue;
+            };
+            let here = rank_of(at);
+            disorder |= here < rank;
+            rank = here;
+            if !self.places.note(at, member) {
+                doubled(&path, findings);
+            }
+            value::field(self.table.field(at), member, &path, &mut self.speech, findings);
+        }
+        if disorder {
+            findings.push(rule::MEMBER_ORDER, String::new(), String::new());
+        }
+        let prefixes =
+            self.places.get(place::EXTENSIONS).map_or(0, |extensions| extensions.members().count());
+        if count + prefixes > MAX_MEMBERS {
+            findings.push(rule::EVENT_FIELDS, String::new(), format!("found {}", count + prefixes));
+        }
+    }
+
+    /// A member that the event's type does not have.
+    #[cold]
+    fn stranger(
+        &mut self,
+        name: &str,
+        member: Value<'d>,
+        path: &Path<'_>,
+        versions: &[String],
+        findings: &mut Findings,
+    ) {
+        let known_version = self.knows_version(versions);
+        let mut report = |rule: Rule, found: &str| {
+            if known_version {
+                findings.push(rule, path.pointer(), found.to_owned());
+            } else {
+                findings.warn(rule, path.pointer(), found.to_owned());
+            }
+        };
+        if name.starts_with("aaep_") {
+            return report(rule::RESERVED_AAEP, "this name is reserved");
+        }
+        if matches!(name, "@id" | "@graph" | "@base" | "@vocab") {
+            return report(rule::RESERVED_JSON_LD, "this name is reserved");
+        }
+        if self.core.is_some() {
+            match self.variant_of(name) {
+                Some(base) => value::field(base, member, path, &mut self.speech, findings),
+                None => report(rule::STRAY, "this member is not known here"),
+            }
+        } else if name.starts_with("summary_") {
+            // Other types' members are theirs (C-G6); their summaries are spoken all the same (§7.4.1).
+            value::shape(&Shape::LONG, rule::SUMMARIES, member, path, &mut self.speech, findings);
+            spoken::check(member, name, path, &mut self.speech, findings);
+        }
+    }
+
+    /// The text field of which `name` is the form in another language, like `summary_normal_yo` (§11.5.1, C-H1).
+    fn variant_of(&self, name: &str) -> Option<&'static crate::record::Field> {
+        self.table
+            .fields()
+            .iter()
+            .filter(|field| field.spoken)
+            .filter(|field| {
+                name.strip_prefix(field.name)
+                    .and_then(|rest| rest.strip_prefix('_'))
+                    .is_some_and(|tag| !tag.contains('-') && is_language_tag(&tag.replace('_', "-")))
+            })
+            .max_by_key(|field| field.name.len())
+            .copied()
+    }
+
+    fn knows_version(&self, versions: &[String]) -> bool {
+        let version = self.places.root().member("aaep_version").and_then(|version| version.text());
+        version.is_none_or(|version| !is_version(&version) || versions.iter().any(|known| *known == version))
+    }
+
+    /// What the envelope's members mean for each other.
+    fn envelope(&mut self, versions: &[String], findings: &mut Findings) {
+        match self.places.get(place::VERSION).and_then(|version| version.text()) {
+            None => findings.push(rule::VERSION_SET, String::new(), String::new()),
+            Some(version) if is_version(&version) && !versions.iter().any(|known| *known == version) => {
+                self.known_version = false;
+                findings.push(
+                    rule::VERSION_PUBLISHED,
+                    "/aaep_version".to_owned(),
+                    format!("found {version:?}"),
+                );
+            }
+            Some(_) => {}
+        }
+        let declared = Declared::by(self.places.get(place::CONTEXT));
+        self.event_type(declared, findings);
+        weak_id(self.places.get(place::EVENT_ID), rule::EVENT_ID_RANDOM, "/event_id", "evt_", findings);
+        if let Some(agent) =
+            self.places.get(place::PRODUCER).and_then(|producer| producer.member("agent_id")?.text())
+            && has_version_inside(&agent)
+        {
+            findings.push(rule::AGENT_ID_STABLE, "/producer/agent_id".to_owned(), format!("found {agent:?}"));
+        }
+        if self.core == Some(&EventType::SessionStarted)
+            && let Some(number) =
+                self.places.get(place::SEQUENCE_NUMBER).and_then(|number| number.number()?.as_i64())
+            && number > 0
+        {
+            findings.push(rule::SEQUENCE_NUMBER, "/sequence_number".to_owned(), format!("found {number}"));
+        }
+        if let Some(extensions) = self.places.get(place::EXTENSIONS) {
+            extension::check_prefixes(extensions, declared, findings);
+        }
+        self.urgency(findings);
+    }
+
+    fn event_type(&self, declared: Declared, findings: &mut Findings) {
+        let Some(name) = self.places.get(place::TYPE).and_then(|name| name.text()) else { return };
+        let pointer = || "/type".to_owned();
+        let found = || format!("found {name:?}");
+        if self.core.is_some() {
+            if !name.starts_with("aaep:") {
+                // The vocabulary form is a mistake of the published context file, for receiving only (C-A4).
+                let rule =
+                    if EventType::is_vocabulary_form(&name) { rule::TYPE_CORE } else { rule::TYPE_COMPACT };
+                findings.push(rule, pointer(), found());
+            }
+        } else if EventType::is_reserved(&name) {
+            if self.known_version {
+                findings.push(rule::TYPE_CORE, pointer(), found());
+            } else {
+                findings.warn(rule::TYPE_CORE, pointer(), found());
+            }
+        } else if name.contains("://") || name.starts_with("urn:") || name.starts_with("tag:") {
+            if !is_uri(&name) {
+                findings.push(rule::TYPE_FORM, pointer(), found());
+            } else if !declared.any() {
+                findings.push(rule::TYPE_DECLARED, pointer(), found());
+            }
+        } else {
+            match name.split_once(':') {
+                Some((prefix, local)) if !local.is_empty() => {
+                    declared.check(prefix, rule::TYPE_FORM, &Path::Member(&Path::Root, "type"), findings);
+                }
+                _ => findings.push(rule::TYPE_FORM, pointer(), found()),
+            }
+        }
+    }
+
+    fn urgency(&self, findings: &mut Findings) {
+        let urgency = self.places.get(place::URGENCY);
+        let critical = match self.core {
+            Some(EventType::SessionErrored) => rule::ERRORED_CRITICAL,
+            Some(EventType::AwaitingConfirmation) => rule::CONFIRMATION_CRITICAL,
+            Some(EventType::AwaitingClarification) => rule::CLARIFICATION_CRITICAL,
+            Some(EventType::HandoffRequested) => rule::HANDOFF_CRITICAL,
+            _ => {
+                if urgency.is_none() {
+                    findings.push(rule::URGENCY_SET, String::new(), String::new());
+                }
+                return;
+            }
+        };
+        match urgency {
+            None => findings.push(critical, String::new(), "urgency is missing".to_owned()),
+            Some(value) if value.text().is_none_or(|text| text != "critical") => {
+                findings.push(critical, "/urgency".to_owned(), format!("found {}", value::excerpt(value)));
+            }
+            Some(_) => {}
+        }
+    }
+
+    /// Text for people says its language, and its direction where it has both (§11.1, §11.4).
+    fn language(&mut self, findings: &mut Findings) {
+        if !self.speech.any {
+            return;
+        }
+        let hints = self.places.get(place::HINTS).filter(|hints| hints.kind() == Kind::Object);
+        let Some(hints) = hints else {
+            if self.places.get(place::HINTS).is_none() {
+                findings.push(rule::HINTS, String::new(), "localization_hints is missing".to_owned());
+            }
+            return;
+        };
+        if hints.member("primary_language").is_none() {
+            let pointer = "/localization_hints".to_owned();
+            findings.push(rule::PRIMARY_LANGUAGE, pointer, "primary_language is missing".to_owned());
+        }
+        let auto = hints.member("text_direction").and_then(|it| it.text()).is_some_and(|text| text == "auto");
+        for pointer in std::mem::take(&mut self.speech.mixed) {
+            if !auto {
+                findings.push(rule::MIXED_DIRECTION, pointer, String::new());
+            }
+        }
+    }
+
+    fn summaries(&self, core: &EventType, findings: &mut Findings) {
+        if *core == EventType::OutputStreaming {
+            return;
+        }
+        let has = |name| self.places.named(self.table, name).is_some();
+        let normal = has("summary_normal");
+        let others = usize::from(has("summary_terse")) + usize::from(has("summary_detailed"));
+        let optional =
+            self.table.find("summary_normal").is_some_and(|at| self.table.field(at).missing.is_none());
+        if !normal && optional {
+            findings.push(rule::SUMMARY_NORMAL, String::new(), "summary_normal is missing".to_owned());
+        }
+        if normal && others == 0 && *core != EventType::ProgressUpdated {
+            findings.push(rule::SUMMARY_LEVELS, String::new(), "there is only summary_normal".to_owned());
+        }
+    }
+
+    /// What the payload's members mean for each other.
+    fn payload(&self, core: &EventType, findings: &mut Findings) {
+        match core {
+            EventType::ProgressUpdated => self.progress(findings),
+            EventType::ToolCompleted => {
+                let failed = self.text("status").is_some_and(|status| status != "success");
+                if failed && self.named("error_message").is_none() {
+                    findings.warn(rule::ERROR_MESSAGE, String::new(), "error_message is missing".to_owned());
+                }
+            }
+            EventType::OutputStreaming => self.output(findings),
+            EventType::AwaitingConfirmation => self.confirmation(findings),
+            EventType::AwaitingClarification => {
+                weak_id(
+                    self.named("reply_token"),
+                    rule::REPLY_TOKEN_RANDOM,
+                    "/reply_token",
+                    "rpl_",
+                    findings,
+                );
+                let mut kinds =
+                    self.named("accepted_response_kinds").into_iter().flat_map(|kinds| kinds.items());
+                if kinds.any(|kind| kind.text().is_some_and(|text| text == "multiple_choice"))
+                    && self.named("choices").is_none()
+                {
+                    findings.push(rule::CHOICES, String::new(), "choices is missing".to_owned());
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn named(&self, name: &str) -> Option<Value<'d>> {
+        self.places.named(self.table, name)
+    }
+
+    fn text(&self, name: &str) -> Option<Cow<'d, str>> {
+        self.places.text(self.table, name)
+    }
+
+    fn progress(&self, findings: &mut Findings) {
+        let Some(progress) = self.named("progress").filter(|progress| progress.kind() == Kind::Object) else {
+            return;
+        };
+        let known = ["percent", "step", "total_steps", "description"];
+        if known.iter().all(|name| progress.member(name).is_none()) {
+            findings.push(rule::PROGRESS_SAYS, "/progress".to_owned(), String::new());
+        }
+        let number = |name| progress.member(name).and_then(|value| value.number()?.as_i64());
+        if let (Some(step), Some(total)) = (number("step"), number("total_steps"))
+            && step > total
+        {
+            findings.push(rule::STEP_ORDER, "/progress/step".to_owned(), format!("found {step} of {total}"));
+        }
+    }
+
+    fn output(&self, findings: &mut Findings) {
+        let unfinished = self.named("complete").and_then(|complete| complete.boolean()) == Some(false);
+        if unfinished
+            && self.named("coalesce_hint").is_none()
+            && self.text("chunk").is_some_and(|chunk| !ends_a_sentence(&chunk))
+        {
+            findings.push(rule::OUTPUT_HINTED, String::new(), "coalesce_hint is missing".to_owned());
+        }
+    }
+
+    /// The safety of a question: what silence means, and whether it says one thing (§6.4.1, C-B5).
+    fn confirmation(&self, findings: &mut Findings) {
+        weak_id(self.named("reply_token"), rule::REPLY_TOKEN_RANDOM, "/reply_token", "rpl_", findings);
+        let flag = self.named("irreversible").and_then(|value| value.boolean());
+        let reversibility = self.text("reversibility");
+        let reversibility = reversibility.as_deref();
+        let contradiction = match (flag, reversibility) {
+            (Some(true), Some("reversible")) => Some("irreversible is true"),
+            (Some(false), Some("irreversible")) => Some("irreversible is false"),
+            (Some(true), Some("reversible_with_effort")) => {
+                let found = "irreversible is true, reversibility is reversible_with_effort".to_owned();
+                findings.warn(rule::REVERSIBILITY_AGREES, "/reversibility".to_owned(), found);
+                None
+            }
+            _ => None,
+        };
+        if let (Some(found), Some(word)) = (contradiction, reversibility) {
+            let found = format!("{found}, reversibility is {word}");
+            findings.push(rule::REVERSIBILITY_AGREES, "/reversibility".to_owned(), found);
+        }
+        let default = self.text("default_decision");
+        if default.as_deref() == Some("accept") {
+            let irreversible = flag == Some(true) || reversibility == Some("irreversible");
+            let risk = self.text("risk_level");
+            let rule = match (irreversible, risk.as_deref()) {
+                (true, Some("medium")) => Some(rule::MEDIUM_DEFAULT),
+                (true, Some("low")) => Some(rule::LOW_DEFAULT),
+                (true, _) => Some(rule::HIGH_DEFAULT),
+                (false, Some("high")) => Some(rule::REVERSIBLE_DEFAULT),
+                (false, _) => None,
+            };
+            if let Some(rule) = rule {
+                findings.push(rule, "/default_decision".to_owned(), "found \"accept\"".to_owned());
+            }
+        }
+        self.allowed_replies(default.as_deref(), findings);
+    }
+
+    fn allowed_replies(&self, default: Option<&str>, findings: &mut Findings) {
+        let Some(list) = self.named("allowed_replies").filter(|list| list.kind() == Kind::Array) else {
+            return;
+        };
+        let root = Path::Root;
+        let path = Path::Member(&root, "allowed_replies");
+        let mut holds_default = false;
+        for (at, item) in list.items().enumerate() {
+            let Some(text) = item.text() else { continue };
+            holds_default |= default == Some(&*text);
+            if text != "accept" && text != "reject" {
+                findings.push(
+                    rule::ALLOWED_REPLIES,
+                    Path::Item(&path, at).pointer(),
+                    format!("found {text:?}"),
+                );
+            }
+        }
+        if let Some(default) = default.filter(|_| !holds_default && list.items().next().is_some()) {
+            findings.push(rule::ALLOWED_REPLIES, path.pointer(), format!("{default} is missing"));
+        }
+    }
+}
+
+/// Where payload and unknown members stand in the advised order (§3.6); extensions come after them.
+const PAYLOAD: usize = 20;
+
+fn rank_of(at: usize) -> usize {
+    match at {
+        place::EXTENSIONS => PAYLOAD + 1,
+        at if at < ENVELOPE.len() => at,
+        _ => PAYLOAD,
+    }
+}
+
+/// An id that somebody counted rather than drew.
+fn weak_id(value: Option<Value<'_>>, rule: Rule, pointer: &str, prefix: &str, findings: &mut Findings) {
+    let Some(text) = value.and_then(|value| value.text()) else { return };
+    let Some(tail) = text.strip_prefix(prefix).filter(|tail| !tail.is_empty()) else { return };
+    if tail.len() < 8 || tail.bytes().all(|byte| byte.is_ascii_digit()) {
+        findings.push(rule, pointer.to_owned(), format!("found {text:?}"));
+    }
+}
+
+/// Whether a chunk can be spoken as it is: nothing, or up to the end of a sentence or line.
+fn ends_a_sentence(chunk: &str) -> bool {
+    const ENDS: [char; 12] = ['.', '!', '?', '…', '。', '！', '？', '؟', '।', '۔', '።', ':'];
+    chunk.ends_with('\n')
+        || chunk
+            .trim_end()
+            .trim_end_matches(['"', '\'', ')', ']', '»', '”', '’', '」'])
+            .chars()
+            .next_back()
+            .is_none_or(|last| ENDS.contains(&last))
+}

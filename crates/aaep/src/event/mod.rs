@@ -1,0 +1,163 @@
+//! Events: the envelope (§3) and the twelve core payloads (§4).
+//!
+//! [`Event::parse`] reads tolerantly: what this version does not know is kept, so that writing again loses nothing.
+//! Whether an event is *lawful* is for [`check`](crate::check) to say.
+
+mod envelope;
+mod human;
+mod kind;
+mod lifecycle;
+mod state;
+mod tool;
+mod words;
+
+pub use envelope::{Context, Envelope, LocalizationHints, Producer};
+pub(crate) use envelope::{FIELDS as ENVELOPE, PRODUCER};
+pub(crate) use human::REPLY_TOKEN;
+pub use human::{AwaitingClarification, AwaitingConfirmation, Choice, HandoffRequested};
+pub use kind::{CORE_CONTEXT, EventType};
+pub use lifecycle::{SessionCancelled, SessionCompleted, SessionErrored, SessionStarted};
+pub use state::{Progress, ProgressUpdated, StateChanged};
+pub use tool::{OutputStreaming, ToolCompleted, ToolInvoked};
+pub use words::*;
+
+use crate::json::{Doc, Kind, Tape, Writer};
+use crate::record::{Field, Members};
+
+/// One event: who said it, when, in which session, and what.
+///
+/// ```
+/// use aaep::event::{Event, Payload};
+/// let text = r#"{"@context":"https://aaep-protocol.org/context/v1","type":"aaep:agent.tool.invoked",
+///   "event_id":"evt_1","session_id":"sess_1","timestamp":"2026-05-24T14:22:11.342Z",
+///   "producer":{"agent_id":"bank"},"tool":"fetch_balance","summary_normal":"Looking up the balance.",
+///   "from_the_future":[1,2]}"#;
+/// let event = Event::parse(text).unwrap();
+/// let Payload::ToolInvoked(call) = &event.payload else { panic!() };
+/// assert_eq!(call.tool.as_str(), "fetch_balance");
+/// assert!(event.to_json().contains(r#""from_the_future":[1,2]"#));
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Event {
+    /// The members that every event has.
+    pub envelope: Envelope,
+    /// The members of its type.
+    pub payload: Payload,
+}
+
+impl Event {
+    /// Puts an envelope around a payload; the envelope's type becomes the payload's.
+    pub fn new(mut envelope: Envelope, payload: Payload) -> Self {
+        if let Some(kind) = payload.core_type() {
+            envelope.event_type = kind;
+        }
+        Self { envelope, payload }
+    }
+
+    /// Reads an event tolerantly; nothing if it is not JSON, or lacks what every event has.
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::read(&Tape::default().read(text).ok()?)
+    }
+
+    /// Like [`parse`](Self::parse), of a text that has been read.
+    pub fn read(doc: &Doc<'_>) -> Option<Self> {
+        let root = doc.root();
+        if root.kind() != Kind::Object {
+            return None;
+        }
+        let (envelope, rest) = Envelope::read(root)?;
+        let payload = Payload::read(&envelope.event_type, rest);
+        Some(Self { envelope, payload })
+    }
+
+    /// Writes the event, compact, its members in the advised order (§3.6).
+    pub fn to_json(&self) -> String {
+        let mut writer = Writer::default();
+        writer.open_object();
+        self.envelope.write_head(&mut writer);
+        self.payload.write(&mut writer);
+        self.envelope.write_tail(&mut writer);
+        writer.close_object();
+        writer.finish()
+    }
+}
+
+macro_rules! payloads {
+    ($($(#[$doc:meta])* $name:ident,)*) => {
+        /// What an event says, by its type.
+        #[derive(Clone, Debug, PartialEq)]
+        #[non_exhaustive]
+        pub enum Payload {
+            $($(#[$doc])* $name($name),)*
+            /// An event of an extension, or of a type that this version does not know: its members as received.
+            Extension(Members),
+            /// A core event whose required members are missing or cannot be held: its members as received. A critical
+            /// one is announced all the same.
+            Malformed(Members),
+        }
+
+        impl Payload {
+            fn core_type(&self) -> Option<EventType> {
+                match self {
+                    $(Self::$name(_) => Some(EventType::$name),)*
+                    Self::Extension(_) | Self::Malformed(_) => None,
+                }
+            }
+
+            fn read<'d>(event_type: &EventType, members: Vec<(std::borrow::Cow<'d, str>, crate::json::Value<'d>)>) -> Self {
+                match event_type {
+                    $(EventType::$name => match $name::read_members(members.iter().cloned()) {
+                        Some(read) => Self::$name(read),
+                        None => Self::Malformed(Members::of(members.into_iter())),
+                    },)*
+                    EventType::Other(_) => Self::Extension(Members::of(members.into_iter())),
+                }
+            }
+
+            fn write(&self, writer: &mut Writer) {
+                match self {
+                    $(Self::$name(payload) => payload.write_members(writer),)*
+                    Self::Extension(members) | Self::Malformed(members) => members.write(writer),
+                }
+            }
+        }
+
+        impl EventType {
+            /// The members of this type's payload; none for what is no core type.
+            pub(crate) fn fields(&self) -> &'static [Field] {
+                match self {
+                    $(Self::$name => $name::FIELDS,)*
+                    Self::Other(_) => &[],
+                }
+            }
+        }
+    };
+}
+
+payloads! {
+    /// §4.1.1
+    SessionStarted,
+    /// §4.1.2
+    SessionCompleted,
+    /// §4.1.3
+    SessionErrored,
+    /// §4.1.4
+    SessionCancelled,
+    /// §4.2.1
+    StateChanged,
+    /// §4.2.2
+    ProgressUpdated,
+    /// §4.3.1
+    ToolInvoked,
+    /// §4.3.2
+    ToolCompleted,
+    /// §4.3.3
+    OutputStreaming,
+    /// §4.4.1
+    AwaitingConfirmation,
+    /// §4.4.2
+    AwaitingClarification,
+    /// §4.4.3
+    HandoffRequested,
+}

@@ -1,0 +1,65 @@
+//! The reasoning-state family (§4.2): what the agent is doing, and how far it has come.
+
+use crate::record::{Shape, record};
+use crate::rule;
+
+record! {
+    /// `aaep:agent.state.changed` (§4.2.1): the agent went from one state to another.
+    StateChanged {
+        required {
+            /// The state that it left.
+            from_state: String, Shape::Text { min: 1, max: 64 }, rule::STATE_FORM, rule::STATE;
+            /// The state that it is in now.
+            to_state: String, Shape::Text { min: 1, max: 64 }, rule::STATE_FORM, rule::STATE;
+        }
+        optional {
+            /// The new state in few words.
+            summary_terse: String, Shape::SHORT, rule::SUMMARIES, spoken;
+            /// The new state in words.
+            summary_normal: String, Shape::LONG, rule::SUMMARIES, spoken;
+            /// The new state in many words.
+            summary_detailed: String, Shape::LONG, rule::SUMMARIES, spoken;
+            /// How long the new state should last.
+            expected_duration_ms: u64, Shape::MILLIS, rule::STARTED_FORM;
+        }
+    }
+}
+
+record! {
+    /// How far the work has come (§4.2.2): at least one of these.
+    Progress {
+        required {}
+        optional {
+            /// Per cent done.
+            percent: f64, Shape::Number { min: 0.0, max: 100.0 }, rule::PERCENT;
+            /// The step that is being done, counted from 1.
+            step: u64, Shape::POSITIVE, rule::PROGRESS_FORM;
+            /// How many steps there are.
+            total_steps: u64, Shape::POSITIVE, rule::PROGRESS_FORM;
+            /// The step in words.
+            description: String, Shape::SHORT, rule::PROGRESS_FORM, spoken;
+        }
+    }
+}
+
+record! {
+    /// `aaep:agent.progress.updated` (§4.2.2): a long task has moved on.
+    ProgressUpdated {
+        required {
+            /// How far.
+            progress: Progress,
+                Shape::Record { fields: Progress::FIELDS, closed: Some(rule::PROGRESS_FORM), open_objects: None },
+                rule::PROGRESS, rule::PROGRESS;
+        }
+        optional {
+            /// The progress in few words.
+            summary_terse: String, Shape::SHORT, rule::SUMMARIES, spoken;
+            /// The progress in words.
+            summary_normal: String, Shape::LONG, rule::SUMMARIES, spoken;
+            /// The progress in many words.
+            summary_detailed: String, Shape::LONG, rule::SUMMARIES, spoken;
+            /// How long it should still take.
+            eta_ms: u64, Shape::MILLIS, rule::PROGRESS_FORM;
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! The ids of AAEP: validated, comparable, made from a source of randomness that the caller brings.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::form::is_id;
+
+/// A source of random bytes. The core has none of its own: a program brings the system's, a test its own.
+pub trait Random {
+    /// Fills `bytes` with random bytes; for reply tokens they must be unguessable (§6.2.1).
+    fn fill(&mut self, bytes: &mut [u8]);
+}
+
+impl<F: FnMut(&mut [u8])> Random for F {
+    fn fill(&mut self, bytes: &mut [u8]) {
+        self(bytes);
+    }
+}
+
+/// A text that is not the id it should be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IdError {
+    /// What an id of this kind begins with.
+    pub prefix: &'static str,
+}
+
+impl fmt::Display for IdError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "must be {} followed by 1 to 64 ASCII letters or digits", self.prefix)
+    }
+}
+
+impl std::error::Error for IdError {}
+
+macro_rules! ids {
+    ($($(#[$doc:meta])* $name:ident, $prefix:literal;)*) => {$(
+        $(#[$doc])*
+        ///
+        #[doc = concat!("The form is `", $prefix, "` and 1 to 64 ASCII letters or digits, compared case-sensitively.")]
+        #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name(Box<str>);
+
+        impl $name {
+            /// What every such id begins with.
+            pub const PREFIX: &'static str = $prefix;
+
+            /// Takes a text that has the form.
+            pub fn parse(text: &str) -> Result<Self, IdError> {
+                if is_id($prefix, text) { Ok(Self(text.into())) } else { Err(IdError { prefix: $prefix }) }
+            }
+
+            /// Makes a new one: 128 random bits as 32 hexadecimal digits.
+            pub fn generate(random: &mut impl Random) -> Self {
+                Self(hex($prefix, random).into())
+            }
+
+            /// The id as text.
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = IdError;
+            fn from_str(text: &str) -> Result<Self, IdError> {
+                Self::parse(text)
+            }
+        }
+
+        impl AsRef<str> for $name {
+            fn as_ref(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+    )*};
+}
+
+ids! {
+    /// Names one event (§3.2.3).
+    ///
+    /// ```
+    /// use aaep::EventId;
+    /// assert!(EventId::parse("evt_8a3f5b22c91e4d7a").is_ok());
+    /// assert!(EventId::parse("evt_8a3f\n").is_err());
+    /// ```
+    EventId, "evt_";
+    /// Names one session: one request of one person, from start to end (§3.2.4).
+    SessionId, "sess_";
+    /// Names one subscription (§5.4).
+    SubscriptionId, "sub_";
+    /// Ties an answer to its question (§6.2.1). It is no credential (§6.2.4).
+    ReplyToken, "rpl_";
+    /// Ties a tool's completion to its invocation (§4.3.1).
+    ToolCallId, "call_";
+    /// Groups the chunks of one output (§4.3.3).
+    OutputId, "out_";
+}
+
+fn hex(prefix: &str, random: &mut impl Random) -> String {
+    let mut bytes = [0; 16];
+    random.fill(&mut bytes);
+    let mut text = String::with_capacity(prefix.len() + 32);
+    text.push_str(prefix);
+    for byte in bytes {
+        text.push(char::from(b"0123456789abcdef"[usize::from(byte >> 4)]));
+        text.push(char::from(b"0123456789abcdef"[usize::from(byte & 15)]));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn generation_uses_only_the_given_source() {
+        let mut counter = 0_u8;
+        let mut source = |bytes: &mut [u8]| {
+            for byte in bytes {
+                *byte = counter;
+                counter = counter.wrapping_add(17);
+            }
+        };
+        let first = EventId::generate(&mut source);
+        assert_eq!(first.as_str(), "evt_00112233445566778899aabbccddeeff");
+        assert_ne!(first, EventId::generate(&mut |bytes: &mut [u8]| bytes.fill(7)));
+        assert_eq!(first, EventId::parse(first.as_str()).unwrap());
+    }
+
+    #[test]
+    fn each_kind_has_its_own_prefix() {
+        assert!(SessionId::parse("sess_a").is_ok() && SessionId::parse("evt_a").is_err());
+        assert!(ReplyToken::parse("rpl_a").is_ok() && ReplyToken::parse("rpl_a-b").is_err());
+        assert!(SubscriptionId::parse("sub_a").is_ok() && OutputId::parse("out_a").is_ok());
+        assert_eq!(ToolCallId::parse("toolu_x").unwrap_err().prefix, "call_");
+        assert_ne!(EventId::parse("evt_A").unwrap(), EventId::parse("evt_a").unwrap());
+    }
+}

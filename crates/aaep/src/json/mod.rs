@@ -1,0 +1,24 @@
+//! JSON as AAEP wants it (§3.8): RFC 8259 and nothing else, read without copying, written in the order asked for.
+//!
+//! [`Tape`] reads one text into a flat list of [`Node`]s that point into it. Reading never fails for what is merely
+//! unwise (a doubled key, a lone surrogate, an integer beyond 2^53): such things are noted in [`Marks`], so that the
+//! rule book can speak of them, and only what is not JSON at all is an error.
+//!
+//! ```
+//! let mut tape = aaep::json::Tape::default();
+//! let doc = tape.read(r#"{"tool":"fetch","n":3}"#).unwrap();
+//! let tool = doc.root().member("tool").unwrap();
+//! assert_eq!(tool.text().unwrap(), "fetch");
+//! ```
+
+mod node;
+mod number;
+mod read;
+mod text;
+mod write;
+
+pub use node::{Doc, Kind, Marks, Value};
+pub use number::Number;
+pub use read::{MAX_DEPTH, Problem, SyntaxError, Tape};
+pub use text::unescape;
+pub use write::{Raw, Writer};

@@ -1,0 +1,194 @@
+//! The writer: compact JSON, members in the order in which they are given.
+
+use std::fmt;
+
+use super::{SyntaxError, Tape};
+
+/// A JSON value as text: what extensions, packaged contexts and unknown members are kept as. It is always one whole
+/// JSON value, byte for byte as it was received or built.
+///
+/// ```
+/// use aaep::json::Raw;
+/// assert_eq!(Raw::parse(r#"{"amount":"500.00"}"#).unwrap().as_str(), r#"{"amount":"500.00"}"#);
+/// assert!(Raw::parse("{").is_err());
+/// ```
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct Raw(Box<str>);
+
+impl Raw {
+    /// Takes a text that is one JSON value.
+    pub fn parse(text: &str) -> Result<Self, SyntaxError> {
+        Tape::default().read(text)?;
+        Ok(Self(text.trim().into()))
+    }
+
+    /// Takes text that a [`Tape`] has read.
+    pub(crate) fn trusted(text: &str) -> Self {
+        Self(text.into())
+    }
+
+    /// The JSON text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Raw {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl fmt::Display for Raw {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// Writes one JSON text. Commas come by themselves; brackets are the caller's to match.
+#[derive(Debug, Default)]
+pub struct Writer {
+    out: String,
+    comma: bool,
+}
+
+impl Writer {
+    /// The text so far.
+    pub fn finish(self) -> String {
+        self.out
+    }
+
+    fn separate(&mut self) {
+        if self.comma {
+            self.out.push(',');
+        }
+        self.comma = true;
+    }
+
+    /// Opens an object.
+    pub fn open_object(&mut self) {
+        self.separate();
+        self.out.push('{');
+        self.comma = false;
+    }
+
+    /// Closes an object.
+    pub fn close_object(&mut self) {
+        self.out.push('}');
+        self.comma = true;
+    }
+
+    /// Opens an array.
+    pub fn open_array(&mut self) {
+        self.separate();
+        self.out.push('[');
+        self.comma = false;
+    }
+
+    /// Closes an array.
+    pub fn close_array(&mut self) {
+        self.out.push(']');
+        self.comma = true;
+    }
+
+    /// A member's name; its value comes next.
+    pub fn key(&mut self, name: &str) {
+        self.separate();
+        self.quote(name);
+        self.out.push(':');
+        self.comma = false;
+    }
+
+    /// A string.
+    pub fn text(&mut self, text: &str) {
+        self.separate();
+        self.quote(text);
+    }
+
+    /// A boolean.
+    pub fn boolean(&mut self, value: bool) {
+        self.separate();
+        self.out.push_str(if value { "true" } else { "false" });
+    }
+
+    /// An integer.
+    pub fn integer(&mut self, value: i64) {
+        self.separate();
+        self.out.push_str(&value.to_string());
+    }
+
+    /// A number; integral values are written without a fraction (C-A19), those that JSON cannot say as `null`.
+    pub fn number(&mut self, value: f64) {
+        self.separate();
+        if !value.is_finite() {
+            self.out.push_str("null");
+        } else if value.fract() == 0.0 && value.abs() < 9_007_199_254_740_992.0 {
+            self.out.push_str(&format!("{value:.0}"));
+        } else {
+            self.out.push_str(&format!("{value:?}"));
+        }
+    }
+
+    /// A value that is JSON already.
+    pub fn raw(&mut self, json: &str) {
+        self.separate();
+        self.out.push_str(json);
+    }
+
+    fn quote(&mut self, text: &str) {
+        self.out.push('"');
+        let mut from = 0;
+        for (at, byte) in text.bytes().enumerate() {
+            let escape = match byte {
+                b'"' => "\\\"",
+                b'\\' => "\\\\",
+                b'\n' => "\\n",
+                b'\r' => "\\r",
+                b'\t' => "\\t",
+                0..0x20 => {
+                    self.out.push_str(&text[from..at]);
+                    self.out.push_str(&format!("\\u{byte:04x}"));
+                    from = at + 1;
+                    continue;
+                }
+                _ => continue,
+            };
+            self.out.push_str(&text[from..at]);
+            self.out.push_str(escape);
+            from = at + 1;
+        }
+        self.out.push_str(&text[from..]);
+        self.out.push('"');
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_reads_back() {
+        let mut writer = Writer::default();
+        writer.open_object();
+        writer.key("a\"b");
+        writer.open_array();
+        writer.text("x\u{1}\n\\ é😀");
+        writer.integer(-3);
+        writer.number(60.0);
+        writer.number(0.5);
+        writer.number(1e300);
+        writer.boolean(true);
+        writer.open_object();
+        writer.close_object();
+        writer.close_array();
+        writer.key("raw");
+        writer.raw("[1]");
+        writer.close_object();
+        let text = writer.finish();
+        assert_eq!(text, "{\"a\\\"b\":[\"x\\u0001\\n\\\\ é😀\",-3,60,0.5,1e300,true,{}],\"raw\":[1]}");
+        let mut tape = Tape::default();
+        let doc = tape.read(&text).unwrap();
+        let items: Vec<_> = doc.root().member("a\"b").unwrap().items().collect();
+        assert_eq!(items[0].text().unwrap(), "x\u{1}\n\\ é😀");
+    }
+}

@@ -1,0 +1,303 @@
+//! JSON Schemas (draft 2020-12) of every event and message, made from the same tables as the types and the checks.
+
+use crate::event::{CORE_CONTEXT, ENVELOPE, EventType};
+use crate::json::Writer;
+use crate::message::MessageType;
+use crate::record::{Field, Shape};
+
+/// One schema: its name, as `sayso schema NAME` takes it, and its text.
+#[derive(Clone, Debug)]
+pub struct Schema {
+    /// Like `agent.tool.invoked`, `subscription.request` or `producer.manifest`.
+    pub name: String,
+    /// The schema itself, indented.
+    pub text: String,
+}
+
+/// All schemas: the twelve events, then the messages.
+///
+/// ```
+/// let names: Vec<_> = aaep::schema::all().into_iter().map(|schema| schema.name).collect();
+/// assert!(names.contains(&"agent.tool.invoked".to_owned()));
+/// ```
+pub fn all() -> Vec<Schema> {
+    let events = EventType::CORE.iter().map(event);
+    let messages = MessageType::ALL.iter().map(|kind| message(*kind));
+    events.chain(messages).collect()
+}
+
+fn event(core: &EventType) -> Schema {
+    let (head, tail) = ENVELOPE.split_at(ENVELOPE.len() - 1);
+    let fields: Vec<_> = head.iter().chain(core.fields()).chain(tail).collect();
+    let critical = core.is_critical();
+    let variants: Vec<_> = core.fields().iter().filter(|field| field.spoken).collect();
+    let name = core.as_str().trim_start_matches("aaep:");
+    write(name, |writer| {
+        object(writer, &fields, |writer, field| match field.name {
+            "type" => constant(writer, core.as_str()),
+            "urgency" if critical => constant(writer, "critical"),
+            _ => shape(writer, &field.shape),
+        });
+        let mut required: Vec<_> =
+            fields.iter().filter(|it| it.missing.is_some()).map(|it| it.name).collect();
+        if critical {
+            required.push("urgency");
+        }
+        names(writer, "required", &required);
+        if !variants.is_empty() {
+            // A text in another language stands beside it, like summary_normal_yo (§11.5.1).
+            writer.key("patternProperties");
+            writer.open_object();
+            for field in &variants {
+                writer.key(&format!("^{}_[a-z]{{1,3}}(_[a-z0-9]{{1,8}})*$", field.name));
+                shape(writer, &field.shape);
+            }
+            writer.close_object();
+        }
+        writer.key("additionalProperties");
+        writer.boolean(false);
+        if *core == EventType::AwaitingConfirmation {
+            safe_defaults(writer);
+        }
+    })
+}
+
+/// What is irreversible and not of low risk defaults to reject (§6.4.1, C-B5).
+fn safe_defaults(writer: &mut Writer) {
+    writer.key("if");
+    writer.raw(
+        r#"{"anyOf":[{"properties":{"irreversible":{"const":true}},"required":["irreversible"]},{"properties":{"reversibility":{"const":"irreversible"}},"required":["reversibility"]}],"not":{"properties":{"risk_level":{"const":"low"}},"required":["risk_level"]}}"#,
+    );
+    writer.key("then");
+    writer.raw(r#"{"properties":{"default_decision":{"const":"reject"}}}"#);
+}
+
+fn message(kind: MessageType) -> Schema {
+    let fields: Vec<_> = kind.fields().iter().collect();
+    let name = kind.as_str().trim_start_matches("aaep:").replace(':', ".");
+    write(&name, |writer| {
+        writer.key("type");
+        writer.text("object");
+        writer.key("properties");
+        writer.open_object();
+        let mut required = vec!["type"];
+        if kind == MessageType::Manifest {
+            required.insert(0, "@context");
+            writer.key("@context");
+            shape(writer, &Shape::Context);
+        }
+        writer.key("type");
+        constant(writer, kind.as_str());
+        for field in &fields {
+            writer.key(field.name);
+            shape(writer, &field.shape);
+        }
+        writer.close_object();
+        required.extend(fields.iter().filter(|field| field.missing.is_some()).map(|field| field.name));
+        names(writer, "required", &required);
+        if kind.closed().is_some() {
+            writer.key("additionalProperties");
+            writer.boolean(false);
+        }
+    })
+}
+
+fn write(name: &str, body: impl Fn(&mut Writer)) -> Schema {
+    let mut writer = Writer::default();
+    writer.open_object();
+    writer.key("$schema");
+    writer.text("https://json-schema.org/draft/2020-12/schema");
+    writer.key("$id");
+    writer.text(&format!("urn:sayso:schema:aaep:{name}"));
+    writer.key("title");
+    writer.text(name);
+    body(&mut writer);
+    writer.close_object();
+    Schema { name: name.to_owned(), text: indent(&writer.finish()) }
+}
+
+fn object(writer: &mut Writer, fields: &[&Field], mut each: impl FnMut(&mut Writer, &Field)) {
+    writer.key("type");
+    writer.text("object");
+    writer.key("properties");
+    writer.open_object();
+    for field in fields {
+        writer.key(field.name);
+        each(writer, field);
+    }
+    writer.close_object();
+}
+
+fn names(writer: &mut Writer, key: &str, names: &[&str]) {
+    if names.is_empty() {
+        return;
+    }
+    writer.key(key);
+    writer.open_array();
+    for name in names {
+        writer.text(name);
+    }
+    writer.close_array();
+}
+
+fn constant(writer: &mut Writer, text: &str) {
+    writer.open_object();
+    writer.key("const");
+    writer.text(text);
+    writer.close_object();
+}
+
+fn shape(writer: &mut Writer, shape: &Shape) {
+    writer.open_object();
+    let typed = |writer: &mut Writer, name: &str| {
+        writer.key("type");
+        writer.text(name);
+    };
+    match shape {
+        Shape::Text { min, max } => {
+            typed(writer, "string");
+            limit(writer, "minLength", i64::from(*min), 0);
+            limit(writer, "maxLength", i64::from(*max), i64::from(u32::MAX));
+        }
+        Shape::Form { pattern, .. } => {
+            typed(writer, "string");
+            writer.key("pattern");
+            writer.text(pattern);
+        }
+        Shape::Uri => {
+            typed(writer, "string");
+            writer.key("format");
+            writer.text("uri");
+        }
+        Shape::Tag => {
+            typed(writer, "string");
+            writer.key("pattern");
+            writer.text("^[a-zA-Z]{1,3}(-[a-zA-Z0-9]{1,8})*$");
+        }
+        Shape::Time { any } => {
+            typed(writer, "string");
+            writer.key("format");
+            writer.text("date-time");
+            if !any {
+                writer.key("pattern");
+                writer.text("^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\\.[0-9]{3}|\\.[0-9]{6})?(Z|[+-][0-9]{2}:[0-9]{2})$");
+            }
+        }
+        Shape::Word(words) => names(writer, "enum", words),
+        Shape::Bool => typed(writer, "boolean"),
+        Shape::Integer { min, max } => {
+            typed(writer, "integer");
+            limit(writer, "minimum", *min, i64::MIN);
+            limit(writer, "maximum", *max, i64::MAX);
+        }
+        Shape::Number { min, max } => {
+            typed(writer, "number");
+            writer.key("minimum");
+            writer.number(*min);
+            writer.key("maximum");
+            writer.number(*max);
+        }
+        Shape::List { of, min, max, unique, .. } => {
+            typed(writer, "array");
+            writer.key("items");
+            self::shape(writer, of);
+            limit(writer, "minItems", i64::try_from(*min).unwrap_or(0), 0);
+            limit(writer, "maxItems", i64::try_from(*max).unwrap_or(i64::MAX), i64::MAX);
+            if *unique {
+                writer.key("uniqueItems");
+                writer.boolean(true);
+            }
+        }
+        Shape::Record { fields, closed, open_objects } => {
+            let all: Vec<_> = fields.iter().collect();
+            object(writer, &all, |writer, field| self::shape(writer, &field.shape));
+            let required: Vec<_> =
+                fields.iter().filter(|it| it.missing.is_some()).map(|it| it.name).collect();
+            names(writer, "required", &required);
+            if closed.is_some() {
+                writer.key("additionalProperties");
+                writer.boolean(false);
+            } else if open_objects.is_some() {
+                writer.key("additionalProperties");
+                writer.raw(r#"{"type":"object"}"#);
+            }
+        }
+        Shape::Object => typed(writer, "object"),
+        Shape::Extensions => {
+            typed(writer, "object");
+            writer.key("additionalProperties");
+            writer.raw(r#"{"type":"object"}"#);
+        }
+        Shape::Context => {
+            writer.key("oneOf");
+            writer.open_array();
+            constant(writer, CORE_CONTEXT);
+            writer.open_object();
+            typed(writer, "array");
+            writer.key("minItems");
+            writer.integer(1);
+            writer.key("prefixItems");
+            writer.open_array();
+            constant(writer, CORE_CONTEXT);
+            writer.close_array();
+            writer.key("items");
+            writer.raw(r#"{"type":"string","format":"uri"}"#);
+            writer.close_object();
+            writer.close_array();
+        }
+        Shape::Response => {
+            writer.key("oneOf");
+            writer.raw(
+                r#"[{"type":"string","minLength":1,"maxLength":16384},{"type":"boolean"},{"type":"number"}]"#,
+            );
+        }
+    }
+    writer.close_object();
+}
+
+/// Writes a limit, unless it is none.
+fn limit(writer: &mut Writer, key: &str, value: i64, none: i64) {
+    if value != none {
+        writer.key(key);
+        writer.integer(value);
+    }
+}
+
+/// Two spaces a level; nothing inside strings is touched.
+fn indent(compact: &str) -> String {
+    let mut out = String::with_capacity(compact.len() * 2);
+    let mut depth = 0_usize;
+    let mut quoted = false;
+    let mut escaped = false;
+    let mut previous = ' ';
+    for c in compact.chars() {
+        if quoted {
+            out.push(c);
+            quoted = escaped || c != '"';
+            escaped = !escaped && c == '\\';
+            previous = c;
+            continue;
+        }
+        let closing = matches!(c, '}' | ']');
+        if closing {
+            depth -= 1;
+        }
+        if matches!(previous, '{' | '[') && !closing
+            || previous == ','
+            || closing && !matches!(previous, '{' | '[')
+        {
+            out.push('\n');
+            out.push_str(&"  ".repeat(depth));
+        }
+        out.push(c);
+        match c {
+            '"' => quoted = true,
+            '{' | '[' => depth += 1,
+            ':' => out.push(' '),
+            _ => {}
+        }
+        previous = c;
+    }
+    out.push('\n');
+    out
+}

@@ -1,0 +1,46 @@
+//! The sayso command: arguments in, exit codes out.
+
+mod schema;
+mod validate;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// Nothing an AI agent does goes unheard, and nothing irreversible happens without your say-so.
+#[derive(Parser)]
+#[command(name = "sayso", version, color = clap::ColorChoice::Never, max_term_width = 100)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+    /// Plain output: no colour, nothing that repaints. sayso never does either; the flag is accepted everywhere.
+    #[arg(long, global = true)]
+    plain: bool,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Checks events, messages and whole recordings against every rule of AAEP.
+    Validate(validate::Arguments),
+    /// Prints the JSON Schemas of AAEP's events and messages.
+    Schema(schema::Arguments),
+}
+
+/// How a command ended; the numbers are promises.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Outcome {
+    Good = 0,
+    /// The thing examined has faults.
+    Faults = 1,
+    /// The command could not run.
+    Failed = 2,
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let outcome = match arguments.command {
+        Command::Validate(arguments) => validate::run(&arguments),
+        Command::Schema(arguments) => schema::run(&arguments),
+    };
+    ExitCode::from(outcome as u8)
+}

@@ -1,0 +1,57 @@
+//! `sayso schema`: our JSON Schemas, made from the same tables as the checks.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use crate::Outcome;
+
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// The schema to print, like agent.tool.invoked or subscription.request; without it, the names of all.
+    name: Option<String>,
+    /// Writes all schemas into this folder, a file each.
+    #[arg(long, value_name = "DIR", conflicts_with = "name")]
+    out: Option<PathBuf>,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Outcome {
+    let schemas = aaep::schema::all();
+    if let Some(folder) = &arguments.out {
+        return match write_all(&schemas, folder) {
+            Ok(()) => Outcome::Good,
+            Err(error) => {
+                eprintln!("sayso: cannot write to {}: {error}", folder.display());
+                Outcome::Failed
+            }
+        };
+    }
+    let mut out = std::io::stdout().lock();
+    let Some(name) = &arguments.name else {
+        for schema in &schemas {
+            if writeln!(out, "{}", schema.name).is_err() {
+                break;
+            }
+        }
+        return Outcome::Good;
+    };
+    let wanted = name.trim_start_matches("aaep:").replace(':', ".");
+    match schemas.iter().find(|schema| schema.name == wanted) {
+        Some(schema) => {
+            // A reader that has heard enough is no failure.
+            let _ = out.write_all(schema.text.as_bytes());
+            Outcome::Good
+        }
+        None => {
+            eprintln!("sayso: there is no schema {name:?}; `sayso schema` lists them all");
+            Outcome::Failed
+        }
+    }
+}
+
+fn write_all(schemas: &[aaep::schema::Schema], folder: &std::path::Path) -> std::io::Result<()> {
+    std::fs::create_dir_all(folder)?;
+    for schema in schemas {
+        std::fs::write(folder.join(format!("{}.schema.json", schema.name)), &schema.text)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,160 @@
+//! `sayso validate`: checks whatever it is given, as it streams by.
+//!
+//! ```text
+//!   split.rs            work.rs (every core)            order.rs (in order)          report.rs
+//!   input ─▶ blocks ─▶ read, check each on its own ─▶ sessions, tokens, ids ─▶ a line a finding
+//! ```
+
+mod order;
+mod report;
+mod split;
+mod work;
+
+use std::fs::File;
+use std::io::{IsTerminal, Read};
+use std::path::PathBuf;
+
+use aaep::recording::{Limits, Sequence};
+use aaep::rule::{Face, Rule};
+
+use crate::Outcome;
+use order::Order;
+use report::Report;
+
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// Files of events and messages: JSON, a JSON array, or JSON Lines. `-` or nothing is standard input.
+    #[arg(value_name = "FILE")]
+    files: Vec<PathBuf>,
+    /// One JSON object a finding, then one with the summary.
+    #[arg(long)]
+    json: bool,
+    /// The tolerant face of a receiver: what is unknown or out of limits is a warning. Replies stay strict.
+    #[arg(long)]
+    receive: bool,
+    /// Whether to judge the order of events: of sessions whose start is in the input, of all, or of none.
+    #[arg(long, value_name = "WHEN", value_enum, default_value_t)]
+    sequence: When,
+    /// Leaves a rule out; may be given several times.
+    #[arg(long, value_name = "RULE")]
+    ignore: Vec<String>,
+    /// Events longer than this are not read, and do not pass.
+    #[arg(long, value_name = "BYTES", default_value_t = 1_114_112)]
+    max_event_bytes: usize,
+    /// Sessions that may be open at once; the order of further ones is not judged, and that does not pass.
+    #[arg(long, value_name = "N", default_value_t = Limits::default().open_sessions)]
+    max_open_sessions: usize,
+    /// Tools, outputs, questions and producers that may each be open at once in a session.
+    #[arg(long, value_name = "N", default_value_t = Limits::default().open_in_session)]
+    max_open_in_session: usize,
+    /// Threads that check; as many as there are cores if not said.
+    #[arg(long, value_name = "N")]
+    jobs: Option<usize>,
+}
+
+#[derive(Clone, Copy, Default, clap::ValueEnum)]
+enum When {
+    #[default]
+    Auto,
+    Always,
+    Never,
+}
+
+impl Arguments {
+    fn face(&self) -> Face {
+        if self.receive { Face::Receive } else { Face::Strict }
+    }
+
+    fn sequence(&self) -> Sequence {
+        match self.sequence {
+            When::Auto => Sequence::Auto,
+            When::Always => Sequence::Always,
+            When::Never => Sequence::Never,
+        }
+    }
+
+    fn limits(&self) -> Limits {
+        Limits { open_sessions: self.max_open_sessions, open_in_session: self.max_open_in_session }
+    }
+
+    fn jobs(&self) -> usize {
+        let cores = || std::thread::available_parallelism().map_or(1, std::num::NonZero::get).min(16);
+        self.jobs.unwrap_or_else(cores).max(1)
+    }
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Outcome {
+    let mut ignored = Vec::new();
+    for id in &arguments.ignore {
+        match Rule::find(id) {
+            Some(rule) => ignored.push(rule),
+            None => {
+                eprintln!("sayso: {}", unknown_rule(id));
+                return Outcome::Failed;
+            }
+        }
+    }
+    let mut report = Report::new(arguments.json, ignored);
+    let mut failed = false;
+    if arguments.files.is_empty() {
+        failed |= !examine(arguments, "-", &mut report);
+    }
+    for file in &arguments.files {
+        failed |= !examine(arguments, &file.to_string_lossy(), &mut report);
+        if report.is_deaf() {
+            break;
+        }
+    }
+    report.summary();
+    match (failed, report.has_errors()) {
+        (true, _) => Outcome::Failed,
+        (false, true) => Outcome::Faults,
+        (false, false) => Outcome::Good,
+    }
+}
+
+fn unknown_rule(id: &str) -> String {
+    match Rule::all().find(|rule| rule.also().contains(&id)) {
+        Some(rule) => format!("{id} is checked as {}; ignore that one", rule.id()),
+        None => format!("there is no rule {id:?} that a recording can break"),
+    }
+}
+
+/// Checks one input; says whether it could be read.
+fn examine(arguments: &Arguments, name: &str, report: &mut Report) -> bool {
+    let input: Box<dyn Read + Send> = if name == "-" {
+        if std::io::stdin().is_terminal() {
+            eprintln!("sayso: reading events from standard input; end with Ctrl-D");
+        }
+        Box::new(std::io::stdin())
+    } else {
+        match open(name) {
+            Ok(file) => Box::new(file),
+            Err(why) => {
+                eprintln!("sayso: cannot read {name}: {why}");
+                return false;
+            }
+        }
+    };
+    report.begin(name);
+    let order = Order::new(arguments.sequence(), arguments.limits(), arguments.face());
+    match work::run(input, arguments.face(), arguments.max_event_bytes, arguments.jobs(), order, report) {
+        Ok(()) => true,
+        Err(error) => {
+            eprintln!("sayso: cannot read {name}: {error}");
+            false
+        }
+    }
+}
+
+fn open(name: &str) -> Result<File, String> {
+    let file = File::open(name).map_err(|error| match error.kind() {
+        std::io::ErrorKind::NotFound => "there is no such file".to_owned(),
+        std::io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
+        _ => error.to_string(),
+    })?;
+    match file.metadata() {
+        Ok(metadata) if metadata.is_dir() => Err("it is a folder".to_owned()),
+        _ => Ok(file),
+    }
+}

@@ -1,0 +1,160 @@
+//! What is printed: a line a finding, and a line at the end.
+
+use std::fmt::Write as _;
+use std::io::{BufWriter, Stdout, Write};
+
+use aaep::json::Writer;
+use aaep::rule::{Finding, Rule, Severity};
+
+/// Prints findings and counts them.
+pub(super) struct Report {
+    out: BufWriter<Stdout>,
+    json: bool,
+    ignored: Vec<Rule>,
+    file: String,
+    events: u64,
+    sessions: u64,
+    errors: u64,
+    warnings: u64,
+    /// Nobody reads what is printed any longer.
+    deaf: bool,
+}
+
+impl Report {
+    pub(super) fn new(json: bool, ignored: Vec<Rule>) -> Self {
+        let out = BufWriter::with_capacity(64 * 1024, std::io::stdout());
+        Self {
+            out,
+            json,
+            ignored,
+            file: String::new(),
+            events: 0,
+            sessions: 0,
+            errors: 0,
+            warnings: 0,
+            deaf: false,
+        }
+    }
+
+    /// From here on it is about this input.
+    pub(super) fn begin(&mut self, file: &str) {
+        file.clone_into(&mut self.file);
+    }
+
+    pub(super) fn finding(&mut self, line: u64, finding: &Finding, event_id: Option<&str>) {
+        if self.ignored.contains(&finding.rule) {
+            return;
+        }
+        match finding.severity {
+            Severity::Error => self.errors += 1,
+            Severity::Warning => self.warnings += 1,
+        }
+        let text = if self.json { self.object(line, finding, event_id) } else { self.line(line, finding) };
+        self.print(&text);
+    }
+
+    fn line(&self, line: u64, finding: &Finding) -> String {
+        harmless(&format!(
+            "{}:{line}: {} {} {}: {}",
+            self.file,
+            finding.severity.word(),
+            finding.rule.id(),
+            finding.pointer,
+            finding.message()
+        ))
+    }
+
+    fn object(&self, line: u64, finding: &Finding, event_id: Option<&str>) -> String {
+        let mut writer = Writer::default();
+        writer.open_object();
+        for (key, value) in [("file", &*self.file), ("line", "")] {
+            writer.key(key);
+            match key {
+                "line" => writer.integer(i64::try_from(line).unwrap_or(i64::MAX)),
+                _ => writer.text(value),
+            }
+        }
+        let message = finding.message();
+        let texts = [
+            ("severity", finding.severity.word()),
+            ("rule", finding.rule.id()),
+            ("pointer", &finding.pointer),
+            ("message", &message),
+        ];
+        for (key, value) in texts {
+            writer.key(key);
+            writer.text(value);
+        }
+        writer.key("event_id");
+        match event_id {
+            Some(id) => writer.text(id),
+            None => writer.raw("null"),
+        }
+        writer.close_object();
+        writer.finish()
+    }
+
+    /// Something worth knowing that is no finding.
+    pub(super) fn note(&mut self, text: &str) {
+        self.flush();
+        if !self.deaf {
+            eprintln!("note: {}: {text}", self.file);
+        }
+    }
+
+    pub(super) fn count(&mut self, events: u64, sessions: u64) {
+        self.events += events;
+        self.sessions += sessions;
+    }
+
+    pub(super) fn summary(&mut self) {
+        let Self { events, sessions, errors, warnings, .. } = *self;
+        let text = if self.json {
+            format!(
+                "{{\"summary\":{{\"events\":{events},\"sessions\":{sessions},\"errors\":{errors},\"warnings\":{warnings}}}}}"
+            )
+        } else {
+            // The form is a promise: programs read it, so it does not bend to "1 event".
+            format!("{events} events, {sessions} sessions: {errors} errors, {warnings} warnings")
+        };
+        self.print(&text);
+        self.flush();
+    }
+
+    pub(super) fn has_errors(&self) -> bool {
+        self.errors > 0
+    }
+
+    pub(super) fn is_deaf(&self) -> bool {
+        self.deaf
+    }
+
+    pub(super) fn flush(&mut self) {
+        self.deaf |= self.out.flush().is_err();
+    }
+
+    fn print(&mut self, text: &str) {
+        if !self.deaf {
+            self.deaf = writeln!(self.out, "{text}").is_err();
+        }
+    }
+}
+
+/// Text from strangers must not move the cursor, ring the bell or turn the line around.
+fn harmless(text: &str) -> String {
+    let risky = |c: char| {
+        c.is_control()
+            || matches!(c, '\u{61C}' | '\u{200E}' | '\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}')
+    };
+    if !text.contains(risky) {
+        return text.to_owned();
+    }
+    text.chars().fold(String::new(), |mut out, c| {
+        if risky(c) {
+            let _ = write!(out, "\\u{{{:x}}}", u32::from(c));
+        } else {
+            out.push(c);
+        }
+        out
+    })
+}
