@@ -56,8 +56,10 @@ fn event(core: &EventType) -> Schema {
         }
         writer.key("additionalProperties");
         writer.boolean(false);
-        if *core == EventType::AwaitingConfirmation {
-            safe_defaults(writer);
+        match core {
+            EventType::AwaitingConfirmation => safe_defaults(writer),
+            EventType::ProgressUpdated => some_progress(writer),
+            _ => {}
         }
     })
 }
@@ -70,6 +72,12 @@ fn safe_defaults(writer: &mut Writer) {
     );
     writer.key("then");
     writer.raw(r#"{"properties":{"default_decision":{"const":"reject"}}}"#);
+}
+
+/// Progress says at least one thing (§4.2.2).
+fn some_progress(writer: &mut Writer) {
+    writer.key("allOf");
+    writer.raw(r#"[{"properties":{"progress":{"minProperties":1}}}]"#);
 }
 
 fn message(kind: MessageType) -> Schema {

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::fmt;
 
-/// An RFC 3339 timestamp that knows how it was written: its offset and its fraction digits stay.
+/// An RFC 3339 timestamp that knows how it was written: its offset and its fraction digits, up to nine, stay.
 ///
 /// Order is order in time, whatever the offsets; equality is equality of the text.
 ///
@@ -75,8 +75,8 @@ impl Timestamp {
         Ok(read)
     }
 
-    /// Reads any RFC 3339 timestamp with up to nine fraction digits: what a reply may carry (§6.3.1, C-A6), and what
-    /// a receiver copes with.
+    /// Reads any RFC 3339 timestamp: what a reply may carry (§6.3.1, C-A6), and what a receiver copes with. A fraction
+    /// may have any number of digits; those after the ninth are dropped.
     pub fn parse_rfc3339(text: &str) -> Result<Self, TimestampError> {
         let bytes = text.as_bytes();
         let [year @ .., _, _, _, _, _, _, _, _, _, _, _, _, _, _, _] =
@@ -98,15 +98,13 @@ impl Timestamp {
         let mut nanos = 0;
         let mut digits = 0;
         if let Some(fraction) = rest.strip_prefix(b".") {
-            digits = fraction.iter().take_while(|byte| byte.is_ascii_digit()).count();
-            if digits == 0 {
+            let written = fraction.iter().take_while(|byte| byte.is_ascii_digit()).count();
+            if written == 0 {
                 return Err(TimestampError::Form);
             }
-            if digits > 9 {
-                return Err(TimestampError::Digits);
-            }
+            digits = written.min(9);
             nanos = number(&fraction[..digits])? * 10_u32.pow(9 - u32::try_from(digits).unwrap_or(9));
-            rest = &fraction[digits..];
+            rest = &fraction[written..];
         }
         let offset = match rest {
             b"Z" => Offset::Zulu,
@@ -323,6 +321,8 @@ mod tests {
         for text in ["2026-05-24t14:22:11.3z", "2026-05-24T14:22:11.123456789Z"] {
             assert_eq!(Timestamp::parse_rfc3339(text).expect(text).to_string(), text);
         }
+        let fine = Timestamp::parse_rfc3339("2026-05-24T14:22:11.1234567899Z").expect("any precision (C-A6)");
+        assert_eq!(fine.to_string(), "2026-05-24T14:22:11.123456789Z");
     }
 
     #[test]

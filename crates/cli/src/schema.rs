@@ -1,6 +1,6 @@
 //! `sayso schema`: our JSON Schemas, made from the same tables as the checks.
 
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::path::PathBuf;
 
 use crate::Outcome;
@@ -25,26 +25,31 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
             }
         };
     }
-    let mut out = std::io::stdout().lock();
-    let Some(name) = &arguments.name else {
-        for schema in &schemas {
-            if writeln!(out, "{}", schema.name).is_err() {
-                break;
+    let text = match &arguments.name {
+        None => schemas.iter().map(|schema| format!("{}\n", schema.name)).collect(),
+        Some(name) => {
+            let wanted = name.trim_start_matches("aaep:").replace(':', ".");
+            match schemas.into_iter().find(|schema| schema.name == wanted) {
+                Some(schema) => schema.text,
+                None => {
+                    eprintln!("sayso: there is no schema {name:?}; `sayso schema` lists them all");
+                    return Outcome::Failed;
+                }
             }
         }
-        return Outcome::Good;
     };
-    let wanted = name.trim_start_matches("aaep:").replace(':', ".");
-    match schemas.iter().find(|schema| schema.name == wanted) {
-        Some(schema) => {
-            // A reader that has heard enough is no failure.
-            let _ = out.write_all(schema.text.as_bytes());
-            Outcome::Good
-        }
-        None => {
-            eprintln!("sayso: there is no schema {name:?}; `sayso schema` lists them all");
+    print(&text)
+}
+
+fn print(text: &str) -> Outcome {
+    let mut out = std::io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        // A reader that has heard enough is no failure.
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            eprintln!("sayso: cannot write: {error}");
             Outcome::Failed
         }
+        _ => Outcome::Good,
     }
 }
 

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::extension::{self, Declared};
 use super::members::{Places, Strangers, doubled, missing};
 use super::path::Path;
-use super::spoken::Speech;
+use super::spoken::Heard;
 use super::table::{self, Table};
 use super::{spoken, step, value};
 use crate::event::{ENVELOPE, EventType};
@@ -44,7 +44,8 @@ pub(super) fn check<'d>(
         core: core.as_ref(),
         table,
         places: Places::new(doc),
-        speech: Speech::default(),
+        heard: Heard::default(),
+        agent_id: None,
         known_version: true,
     };
     event.members(versions, findings);
@@ -55,14 +56,15 @@ pub(super) fn check<'d>(
         event.summaries(core, findings);
         event.payload(core, findings);
     }
-    step::take(core.as_ref(), table, &event.places)
+    step::take(core.as_ref(), table, &event.places, event.heard.time, event.agent_id)
 }
 
 struct EventCheck<'c, 'd> {
     core: Option<&'c EventType>,
     table: &'static Table,
     places: Places<'d>,
-    speech: Speech,
+    heard: Heard,
+    agent_id: Option<Cow<'d, str>>,
     /// The event says no version, or one that we know: then what we do not know is wrong, not new (C-A2).
     known_version: bool,
 }
@@ -74,14 +76,17 @@ impl<'d> EventCheck<'_, 'd> {
         let mut rank = 0;
         let mut disorder = false;
         let mut count = 0;
+        let mut known_version = None;
         for (key, member) in self.places.root().members() {
             count += 1;
-            let name = key.text().unwrap_or_default();
-            let path = Path::Member(&Path::Root, &name);
-            let Some(at) = self.table.find(&name) else {
+            let path = Path::Key(&Path::Root, key);
+            let Some(at) = self.table.find_key(key) else {
+                let name = key.text().unwrap_or_default();
                 disorder |= rank > PAYLOAD;
                 rank = PAYLOAD;
-                self.stranger(&name, member, &path, versions, findings);
+                // Once, not for every stranger: there may be a hundred thousand of them.
+                let known_version = *known_version.get_or_insert_with(|| self.knows_version(versions));
+                self.stranger(&name, member, &path, known_version, findings);
                 strangers.note(name, findings);
                 continue;
             };
@@ -91,7 +96,7 @@ impl<'d> EventCheck<'_, 'd> {
             if !self.places.note(at, member) {
                 doubled(&path, findings);
             }
-            value::field(self.table.field(at), member, &path, &mut self.speech, findings);
+            value::field(self.table.field(at), member, &path, &mut self.heard, findings);
         }
         if disorder {
             findings.push(rule::MEMBER_ORDER, String::new(), String::new());
@@ -110,10 +115,9 @@ impl<'d> EventCheck<'_, 'd> {
         name: &str,
         member: Value<'d>,
         path: &Path<'_>,
-        versions: &[String],
+        known_version: bool,
         findings: &mut Findings,
     ) {
-        let known_version = self.knows_version(versions);
         let mut report = |rule: Rule, found: &str| {
             if known_version {
                 findings.push(rule, path.pointer(), found.to_owned());
@@ -129,13 +133,13 @@ impl<'d> EventCheck<'_, 'd> {
         }
         if self.core.is_some() {
             match self.variant_of(name) {
-                Some(base) => value::field(base, member, path, &mut self.speech, findings),
+                Some(base) => value::field(base, member, path, &mut self.heard, findings),
                 None => report(rule::STRAY, "this member is not known here"),
             }
         } else if name.starts_with("summary_") {
             // Other types' members are theirs (C-G6); their summaries are spoken all the same (§7.4.1).
-            value::shape(&Shape::LONG, rule::SUMMARIES, member, path, &mut self.speech, findings);
-            spoken::check(member, name, path, &mut self.speech, findings);
+            value::shape(&Shape::LONG, rule::SUMMARIES, member, path, &mut self.heard, findings);
+            spoken::check(member, name, path, &mut self.heard, findings);
         }
     }
 
@@ -148,7 +152,7 @@ impl<'d> EventCheck<'_, 'd> {
             .filter(|field| {
                 name.strip_prefix(field.name)
                     .and_then(|rest| rest.strip_prefix('_'))
-                    .is_some_and(|tag| !tag.contains('-') && is_language_tag(&tag.replace('_', "-")))
+                    .is_some_and(|tag| is_lower_cased(tag) && is_language_tag(&tag.replace('_', "-")))
             })
             .max_by_key(|field| field.name.len())
             .copied()
@@ -156,14 +160,16 @@ impl<'d> EventCheck<'_, 'd> {
 
     fn knows_version(&self, versions: &[String]) -> bool {
         let version = self.places.root().member("aaep_version").and_then(|version| version.text());
-        version.is_none_or(|version| !is_version(&version) || versions.iter().any(|known| *known == version))
+        version.is_none_or(|version| versions.iter().any(|known| *known == version) || !is_version(&version))
     }
 
     /// What the envelope's members mean for each other.
     fn envelope(&mut self, versions: &[String], findings: &mut Findings) {
+        if self.places.get(place::VERSION).is_none() {
+            findings.push(rule::VERSION_SET, String::new(), String::new());
+        }
         match self.places.get(place::VERSION).and_then(|version| version.text()) {
-            None => findings.push(rule::VERSION_SET, String::new(), String::new()),
-            Some(version) if is_version(&version) && !versions.iter().any(|known| *known == version) => {
+            Some(version) if !versions.iter().any(|known| *known == version) && is_version(&version) => {
                 self.known_version = false;
                 findings.push(
                     rule::VERSION_PUBLISHED,
@@ -171,14 +177,15 @@ impl<'d> EventCheck<'_, 'd> {
                     format!("found {version:?}"),
                 );
             }
-            Some(_) => {}
+            _ => {}
         }
         let declared = Declared::by(self.places.get(place::CONTEXT));
         self.event_type(declared, findings);
         weak_id(self.places.get(place::EVENT_ID), rule::EVENT_ID_RANDOM, "/event_id", "evt_", findings);
-        if let Some(agent) =
-            self.places.get(place::PRODUCER).and_then(|producer| producer.member("agent_id")?.text())
-            && has_version_inside(&agent)
+        self.agent_id =
+            self.places.get(place::PRODUCER).and_then(|producer| producer.member("agent_id")?.text());
+        if let Some(agent) = &self.agent_id
+            && has_version_inside(agent)
         {
             findings.push(rule::AGENT_ID_STABLE, "/producer/agent_id".to_owned(), format!("found {agent:?}"));
         }
@@ -196,7 +203,9 @@ impl<'d> EventCheck<'_, 'd> {
     }
 
     fn event_type(&self, declared: Declared, findings: &mut Findings) {
-        let Some(name) = self.places.get(place::TYPE).and_then(|name| name.text()) else { return };
+        let name = self.places.get(place::TYPE).and_then(|name| name.text());
+        // An empty one has been told as missing.
+        let Some(name) = name.filter(|name| !name.is_empty()) else { return };
         let pointer = || "/type".to_owned();
         let found = || format!("found {name:?}");
         if self.core.is_some() {
@@ -253,7 +262,7 @@ impl<'d> EventCheck<'_, 'd> {
 
     /// Text for people says its language, and its direction where it has both (§11.1, §11.4).
     fn language(&mut self, findings: &mut Findings) {
-        if !self.speech.any {
+        if !self.heard.text {
             return;
         }
         let hints = self.places.get(place::HINTS).filter(|hints| hints.kind() == Kind::Object);
@@ -263,12 +272,16 @@ impl<'d> EventCheck<'_, 'd> {
             }
             return;
         };
-        if hints.member("primary_language").is_none() {
+        let (mut language, mut auto) = (false, false);
+        for (key, value) in hints.members() {
+            language |= key.is("primary_language");
+            auto |= key.is("text_direction") && value.is("auto");
+        }
+        if !language {
             let pointer = "/localization_hints".to_owned();
             findings.push(rule::PRIMARY_LANGUAGE, pointer, "primary_language is missing".to_owned());
         }
-        let auto = hints.member("text_direction").and_then(|it| it.text()).is_some_and(|text| text == "auto");
-        for pointer in std::mem::take(&mut self.speech.mixed) {
+        for pointer in std::mem::take(&mut self.heard.mixed) {
             if !auto {
                 findings.push(rule::MIXED_DIRECTION, pointer, String::new());
             }
@@ -297,7 +310,7 @@ impl<'d> EventCheck<'_, 'd> {
         match core {
             EventType::ProgressUpdated => self.progress(findings),
             EventType::ToolCompleted => {
-                let failed = self.text("status").is_some_and(|status| status != "success");
+                let failed = matches!(self.text("status").as_deref(), Some("error" | "timeout"));
                 if failed && self.named("error_message").is_none() {
                     findings.warn(rule::ERROR_MESSAGE, String::new(), "error_message is missing".to_owned());
                 }
@@ -414,6 +427,8 @@ impl<'d> EventCheck<'_, 'd> {
                 );
             }
         }
+        // A default that is neither has been told as such.
+        let default = default.filter(|default| matches!(*default, "accept" | "reject"));
         if let Some(default) = default.filter(|_| !holds_default && list.items().next().is_some()) {
             findings.push(rule::ALLOWED_REPLIES, path.pointer(), format!("{default} is missing"));
         }
@@ -429,6 +444,11 @@ fn rank_of(at: usize) -> usize {
         at if at < ENVELOPE.len() => at,
         _ => PAYLOAD,
     }
+}
+
+/// How a tag is written inside a name: small letters, `_` for `-` (C-H1).
+fn is_lower_cased(tag: &str) -> bool {
+    !tag.contains(|letter: char| letter == '-' || letter.is_ascii_uppercase())
 }
 
 /// An id that somebody counted rather than drew.

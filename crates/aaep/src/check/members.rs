@@ -5,7 +5,7 @@ use std::collections::HashSet;
 
 use super::path::Path;
 use super::table::Table;
-use crate::json::{Kind, Value};
+use crate::json::Value;
 use crate::rule::{self, Findings};
 
 /// Where the known members of an object are; by the place of their field in the table.
@@ -80,10 +80,4 @@ impl<'d> Strangers<'d> {
             doubled(&Path::Member(&Path::Root, &name), findings);
         }
     }
-}
-
-/// The value of `type`, wherever it stands.
-pub(super) fn find_type(root: Value<'_>) -> Option<Value<'_>> {
-    debug_assert_eq!(root.kind(), Kind::Object);
-    root.member("type")
 }

@@ -2,7 +2,7 @@
 
 use super::members::{Places, Strangers, doubled, missing};
 use super::path::Path;
-use super::spoken::Speech;
+use super::spoken::Heard;
 use super::{table, value};
 use crate::form::is_filter_pattern;
 use crate::json::{Doc, Value};
@@ -13,22 +13,21 @@ pub(super) fn check(doc: &Doc<'_>, kind: MessageType, findings: &mut Findings) {
     let table = table::of_message(kind);
     let mut places = Places::new(doc);
     let mut strangers = Strangers::default();
-    let mut speech = Speech::default();
+    let mut heard = Heard::default();
     for (key, member) in doc.root().members() {
-        let name = key.text().unwrap_or_default();
-        let path = Path::Member(&Path::Root, &name);
-        match table.find(&name) {
+        let path = Path::Key(&Path::Root, key);
+        match table.find_key(key) {
             Some(at) => {
                 if !places.note(at, member) {
                     doubled(&path, findings);
                 }
-                value::field(table.field(at), member, &path, &mut speech, findings);
+                value::field(table.field(at), member, &path, &mut heard, findings);
             }
             None => {
                 if let Some(rule) = kind.closed() {
                     findings.push(rule, path.pointer(), "this member is not known here".to_owned());
                 }
-                strangers.note(name.clone(), findings);
+                strangers.note(key.text().unwrap_or_default(), findings);
             }
         }
     }

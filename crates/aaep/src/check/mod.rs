@@ -107,6 +107,11 @@ impl Validator {
         );
     }
 
+    /// What is wrong with the array around events.
+    pub fn refuse_array(found: &str, findings: &mut Findings) {
+        findings.push(rule::JSON, String::new(), found.to_owned());
+    }
+
     /// What is wrong with an input in which there is nothing.
     pub fn refuse_empty(findings: &mut Findings) {
         findings.push(rule::OBJECT, String::new(), "the input is empty".to_owned());
@@ -118,7 +123,7 @@ impl Validator {
             findings.push(rule::OBJECT, String::new(), format!("found {}", root.kind().word()));
             return Checked::Nothing;
         }
-        let type_value = members::find_type(root);
+        let type_value = doc.type_value();
         let Some(name) = type_value.and_then(|value| value.text()) else {
             return self.check_event(doc, None, findings);
         };

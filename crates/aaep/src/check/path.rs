@@ -2,11 +2,15 @@
 
 use std::fmt::Write;
 
+use crate::json::Value;
+
 /// A place: steps from the outermost value inwards, each on its caller's stack.
 #[derive(Clone, Copy)]
 pub(super) enum Path<'p> {
     Root,
     Member(&'p Path<'p>, &'p str),
+    /// A member by its key as it stands in the document.
+    Key(&'p Path<'p>, Value<'p>),
     Item(&'p Path<'p>, usize),
 }
 
@@ -24,13 +28,29 @@ impl Path<'_> {
             Path::Root => {}
             Path::Member(parent, name) => {
                 parent.write(out);
-                out.push('/');
-                out.push_str(&name.replace('~', "~0").replace('/', "~1"));
+                push_name(name, out);
+            }
+            Path::Key(parent, key) => {
+                parent.write(out);
+                push_name(&key.text().unwrap_or_default(), out);
             }
             Path::Item(parent, index) => {
                 parent.write(out);
                 let _ = write!(out, "/{index}");
             }
         }
+    }
+}
+
+/// Names that are longer are cut off: no event of ours has such, and a stranger's must not fill the disk by standing in
+/// a thousand findings.
+const LONGEST_NAME: usize = 256;
+
+fn push_name(name: &str, out: &mut String) {
+    let cut = name.floor_char_boundary(LONGEST_NAME);
+    out.push('/');
+    out.push_str(&name[..cut].replace('~', "~0").replace('/', "~1"));
+    if cut < name.len() {
+        out.push('…');
     }
 }

@@ -18,7 +18,7 @@ pub fn find_secret(text: &str) -> Option<&'static str> {
             b'-' => dash(before, after),
             b'_' => underscore(before, after),
             b':' | b'=' => assignment(before, after),
-            b'.' => web_token(before, after),
+            b'J' => web_token(before, after),
             b'K' => amazon_key(before, after),
             b'B' => bearer(before, after),
             _ => None,
@@ -38,8 +38,13 @@ fn is_token(byte: u8) -> bool {
 
 /// How long the run of key characters is, and whether it is mixed enough to be no word.
 fn random_run(bytes: &[u8], at_least: usize) -> bool {
-    let run: Vec<u8> = bytes.iter().copied().take_while(|byte| is_token(*byte)).collect();
+    let run: Vec<u8> = near(bytes).iter().copied().take_while(|byte| is_token(*byte)).collect();
     run.len() >= at_least && run.iter().any(u8::is_ascii_digit) && run.iter().any(u8::is_ascii_alphabetic)
+}
+
+/// As much as can tell a secret from a word; without an end, a text of nothing but beginnings takes for ever.
+fn near(bytes: &[u8]) -> &[u8] {
+    &bytes[..bytes.len().min(512)]
 }
 
 /// Whether `before` ends in `word`, and that not in the middle of another word.
@@ -55,7 +60,7 @@ fn dash(before: &[u8], after: &[u8]) -> Option<&'static str> {
         return Some(API_KEY);
     }
     (before.ends_with(b"----") && after.starts_with(b"BEGIN ") || after.starts_with(b"----BEGIN "))
-        .then(|| String::from_utf8_lossy(after).contains("PRIVATE KEY"))
+        .then(|| String::from_utf8_lossy(near(after)).contains("PRIVATE KEY"))
         .filter(|private| *private)
         .map(|_| "a private key")
 }
@@ -91,7 +96,7 @@ fn assignment(before: &[u8], after: &[u8]) -> Option<&'static str> {
         return None;
     }
     let start = after.iter().position(|byte| !matches!(byte, b' ' | b'"' | b'\''))?;
-    let value: Vec<u8> = after[start..]
+    let value: Vec<u8> = near(&after[start..])
         .iter()
         .copied()
         .take_while(|byte| !byte.is_ascii_whitespace() && !matches!(byte, b'"' | b'\'' | b',' | b';'))
@@ -105,13 +110,13 @@ fn assignment(before: &[u8], after: &[u8]) -> Option<&'static str> {
     (value.len() >= 4 && !hidden && !(word && spaced)).then_some("a password or key")
 }
 
-/// Three parts of base64url, the first two of which are JSON objects.
+/// Three parts of base64url, the first two of which are JSON objects and so begin with `eyJ`.
 fn web_token(before: &[u8], after: &[u8]) -> Option<&'static str> {
-    if !after.starts_with(b"eyJ") {
+    if !ends_in(before, "ey") {
         return None;
     }
-    let head = before.iter().rev().take_while(|byte| is_token(**byte)).count();
-    before[before.len() - head..].starts_with(b"eyJ").then_some("a signed token")
+    let head = near(after).iter().take_while(|byte| is_token(**byte)).count();
+    after[head..].starts_with(b".eyJ").then_some("a signed token")
 }
 
 fn amazon_key(before: &[u8], after: &[u8]) -> Option<&'static str> {

@@ -9,7 +9,7 @@ use crate::rule::{self, Findings};
 
 const EVENT_BYTES: usize = 64 * 1024;
 const EVENT_DEPTH: u32 = 8;
-const STRING_BYTES: u32 = 16 * 1024;
+const STRING_BYTES: usize = 16 * 1024;
 
 /// Looks closely where the reader's marks say that there is something to see.
 #[inline]
@@ -25,7 +25,7 @@ pub(super) fn check(doc: &Doc<'_>, findings: &mut Findings) {
         || marks.big_integer
         || marks.huge_number
         || marks.maybe_doubled_key
-        || marks.longest_text > STRING_BYTES
+        || doc.source().len() > STRING_BYTES
     {
         walk(doc.root(), &Path::Root, findings);
     }
@@ -49,17 +49,15 @@ fn walk(value: Value<'_>, path: &Path<'_>, findings: &mut Findings) {
             }
         }
         Kind::Object => {
-            // The outermost object's doubled keys are found where its members are checked, and those of known
-            // records too; what is looked for here are the objects that no table describes.
-            let free = matches!(path, Path::Member(_, name) if !KNOWN.contains(name))
-                || matches!(path, Path::Item(..));
+            // The outermost object's doubled keys are found where its members are checked.
+            let inner = !matches!(path, Path::Root);
             let mut seen = HashSet::new();
             for (key, value) in value.members() {
                 let name = key.text().unwrap_or_default();
                 let at = Path::Member(path, &name);
                 text(key, &at, findings);
                 walk(value, &at, findings);
-                if free && !seen.insert(name.clone()) {
+                if inner && !seen.insert(name.clone()) {
                     doubled(&at, findings);
                 }
             }
@@ -68,24 +66,13 @@ fn walk(value: Value<'_>, path: &Path<'_>, findings: &mut Findings) {
     }
 }
 
-/// Records whose members a table checks, so that a doubled key in them is found there.
-const KNOWN: [&str; 7] = [
-    "producer",
-    "localization_hints",
-    "progress",
-    "choices",
-    "capabilities",
-    "honored_capabilities",
-    "event_filters",
-];
-
 fn text(value: Value<'_>, path: &Path<'_>, findings: &mut Findings) {
     if value.has_lone_surrogate() {
         findings.push(rule::SOUND_JSON, path.pointer(), "half of a surrogate pair stands alone".to_owned());
     }
-    if value.written_len() > STRING_BYTES as usize
+    if value.written_len() > STRING_BYTES
         && let Some(text) = value.text()
-        && text.len() > STRING_BYTES as usize
+        && text.len() > STRING_BYTES
     {
         findings.push(rule::STRING_SIZE, path.pointer(), format!("found {} bytes", text.len()));
     }

@@ -1,18 +1,23 @@
 //! Text for people: its script, its direction, what must not stand in it (chapters 10 and 11).
 
-use unicode_normalization::char::is_combining_mark;
-use unicode_normalization::is_nfc;
+use unicode_normalization::char::{
+    canonical_combining_class, compose, decompose_canonical, is_combining_mark,
+};
+use unicode_normalization::{IsNormalized, is_nfc_quick};
 
 use super::path::Path;
 use super::secret::find_secret;
 use crate::json::Value;
 use crate::rule::{self, Findings};
+use crate::timestamp::Timestamp;
 
-/// What has been said so far in one event.
+/// What has been heard so far of one event.
 #[derive(Default)]
-pub(super) struct Speech {
+pub(super) struct Heard {
+    /// When it was made, if it says so in the form that is wanted.
+    pub(super) time: Option<Timestamp>,
     /// There is text for people.
-    pub(super) any: bool,
+    pub(super) text: bool,
     /// Where text of both directions stands without any sign of it; a fault unless the event says `auto`.
     pub(super) mixed: Vec<String>,
 }
@@ -22,7 +27,7 @@ pub(super) fn check(
     value: Value<'_>,
     name: &str,
     path: &Path<'_>,
-    speech: &mut Speech,
+    heard: &mut Heard,
     findings: &mut Findings,
 ) {
     let written = value.written_len();
@@ -30,11 +35,11 @@ pub(super) fn check(
         return;
     }
     let Some(text) = value.text() else { return };
-    speech.any = true;
-    if value.maybe_unusual() {
-        unusual(&text, path, speech, findings);
-    }
+    heard.text = true;
     let signs = signs(text.as_bytes());
+    if signs.delete || value.maybe_unusual() {
+        unusual(&text, path, heard, findings);
+    }
     if signs.secret
         && let Some(kind) = find_secret(&text)
     {
@@ -53,48 +58,137 @@ pub(super) fn check(
 struct Signs {
     secret: bool,
     markup: bool,
+    /// The one control character that JSON lets stand bare.
+    delete: bool,
 }
 
-/// Characters without which there can be no secret and no markup: one pass without a branch, so that the usual text
-/// is let through quickly.
+/// Characters without which there can be no secret, no markup and no bare control: one pass without a branch, so that
+/// the usual text is let through quickly.
 #[inline]
 fn signs(bytes: &[u8]) -> Signs {
-    let mut mark = false;
-    let mut angle = false;
-    let mut digits = 0_usize;
-    for chunk in bytes.chunks(64) {
-        let mut some = 0_u8;
-        for byte in chunk {
-            mark |= matches!(byte, b'-' | b'_' | b':' | b'=' | b'.' | b'K' | b'B');
-            angle |= *byte == b'<';
-            some += u8::from(byte.is_ascii_digit());
-        }
-        digits += usize::from(some);
+    let mut all = Counts::default();
+    let (blocks, rest) = bytes.as_chunks::<16>();
+    for block in blocks {
+        all.add(block);
     }
-    Signs { secret: mark || digits >= 12, markup: angle }
+    let mut last = [0; 16];
+    last[..rest.len()].copy_from_slice(rest);
+    all.add(&last);
+    Signs { secret: all.marks != 0 || all.digits >= 12, markup: all.angles != 0, delete: all.deletes != 0 }
 }
 
-#[cold]
-fn unusual(text: &str, path: &Path<'_>, speech: &mut Speech, findings: &mut Findings) {
-    if let Some(control) = text.chars().find(|c| is_harmful(*c)) {
+#[derive(Default)]
+struct Counts {
+    marks: u8,
+    angles: u8,
+    deletes: u8,
+    digits: u32,
+}
+
+impl Counts {
+    /// Sixteen bytes at once.
+    #[inline]
+    fn add(&mut self, block: &[u8; 16]) {
+        let (mut marks, mut angles, mut deletes, mut digits) = (0, 0, 0, 0);
+        for byte in block {
+            marks |= u8::from(*byte == b'-')
+                | u8::from(*byte == b'_')
+                | u8::from(*byte == b':')
+                | u8::from(*byte == b'=')
+                | u8::from(*byte == b'J')
+                | u8::from(*byte == b'K')
+                | u8::from(*byte == b'B');
+            angles |= u8::from(*byte == b'<');
+            deletes |= u8::from(*byte == 0x7F);
+            digits += u8::from(byte.wrapping_sub(b'0') < 10);
+        }
+        self.marks |= marks;
+        self.angles |= angles;
+        self.deletes |= deletes;
+        self.digits += u32::from(digits);
+    }
+}
+
+/// Text with escapes or beyond ASCII.
+fn unusual(text: &str, path: &Path<'_>, heard: &mut Heard, findings: &mut Findings) {
+    let mut harmful = None;
+    let mut beyond_latin = false;
+    let mut right_to_left = false;
+    for c in text.chars() {
+        beyond_latin |= c >= FIRST_MARK;
+        if is_harmful(c) {
+            harmful = harmful.or(Some(c));
+        }
+        right_to_left |= is_right_to_left(c);
+    }
+    if let Some(control) = harmful {
         findings.push(rule::CONTROLS, path.pointer(), format!("found U+{:04X}", u32::from(control)));
     }
-    if text.is_ascii() {
+    if !beyond_latin {
         return;
     }
-    if !is_nfc(text) {
+    if !is_composed(text) {
         findings.push(rule::NFC, path.pointer(), String::new());
     }
     if text.chars().next().is_some_and(is_combining_mark) {
         findings.push(rule::BARE_MARK, path.pointer(), String::new());
     }
-    let right_to_left = text.chars().any(is_right_to_left);
     if right_to_left
-        && text.chars().any(|c| c.is_alphabetic() && !is_right_to_left(c))
+        && text.chars().any(|c| !is_right_to_left(c) && c.is_alphabetic())
         && !text.chars().any(is_bidi_control)
     {
-        speech.mixed.push(path.pointer());
+        heard.mixed.push(path.pointer());
     }
+}
+
+/// The first character that normalization can be about: all before it stand for themselves in form C.
+const FIRST_MARK: char = '\u{300}';
+
+/// Whether text is in Unicode normalization form C, without composing it: every mark is in its order and finds nothing
+/// to compose with, and no character is one that form C replaces.
+fn is_composed(text: &str) -> bool {
+    let mut starter = None;
+    let mut last_class = 0;
+    for c in text.chars() {
+        if c < FIRST_MARK {
+            starter = Some(c);
+            last_class = 0;
+            continue;
+        }
+        let class = canonical_combining_class(c);
+        if class != 0 && last_class > class {
+            return false;
+        }
+        if class != 0 && starter.is_some_and(|starter| trailing_class(starter) >= class) {
+            // The mark belongs before one that the character already carries: rare, and for the long way.
+            return unicode_normalization::is_nfc(text);
+        }
+        match is_nfc_quick(std::iter::once(c)) {
+            IsNormalized::No => return false,
+            // Blocked by a mark of its own class, or of a higher one, it composes with nothing.
+            IsNormalized::Maybe if last_class == 0 || last_class < class => {
+                if starter.is_some_and(|starter| compose(starter, c).is_some()) {
+                    return false;
+                }
+            }
+            _ => {}
+        }
+        if class == 0 {
+            starter = Some(c);
+        }
+        last_class = class;
+    }
+    true
+}
+
+/// The class of the last mark that a character carries in its decomposed form; 0 if it carries none.
+fn trailing_class(c: char) -> u8 {
+    if c.is_ascii() {
+        return 0;
+    }
+    let mut last = c;
+    decompose_canonical(c, |part| last = part);
+    canonical_combining_class(last)
 }
 
 /// Controls other than line ends and tabs, and the bidi overrides: what could make a reader see or hear what is not
@@ -110,9 +204,9 @@ fn is_bidi_control(c: char) -> bool {
 /// The blocks of the scripts that run from right to left: Hebrew to Arabic Extended-A, their presentation forms, and
 /// the historic and African ones of the supplementary plane.
 fn is_right_to_left(c: char) -> bool {
-    c.is_alphabetic()
-        && matches!(c, '\u{590}'..='\u{8FF}' | '\u{FB1D}'..='\u{FDFF}' | '\u{FE70}'..='\u{FEFF}'
-            | '\u{10800}'..='\u{10FFF}' | '\u{1E800}'..='\u{1EFFF}')
+    matches!(c, '\u{590}'..='\u{8FF}' | '\u{FB1D}'..='\u{FDFF}' | '\u{FE70}'..='\u{FEFF}'
+        | '\u{10800}'..='\u{10FFF}' | '\u{1E800}'..='\u{1EFFF}')
+        && c.is_alphabetic()
 }
 
 /// `<span lang="yo">` and the like (§11.5.2).
@@ -123,4 +217,47 @@ fn has_language_markup(text: &str) -> bool {
                 && (inside.contains("lang=") || inside.starts_with("span") || inside.starts_with("bdi"))
         })
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_composed;
+
+    #[test]
+    fn form_c_is_known_without_composing() {
+        for text in ["Ẹ ku àárọ̀. Ṣé o sun re?", "é", "plain", "한국어", "नमस्ते", "ọ̀ọ́", "a\u{328}\u{301}x"]
+        {
+            assert_eq!(is_composed(text), unicode_normalization::is_nfc(text), "{text}");
+        }
+        for text in
+            ["e\u{301}", "o\u{323}\u{300}", "\u{1100}\u{1161}", "a\u{301}\u{323}", "\u{212B}", "\u{340}"]
+        {
+            assert!(!is_composed(text), "{text}");
+            assert!(!unicode_normalization::is_nfc(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_quick_way_agrees_with_the_long_way_on_every_pair_of_marks() {
+        let starters = ['a', 'o', 'ọ', 'Å', '\u{1100}', '\u{AC00}', '\u{915}', '\u{9C7}', '\u{300}', 'ə'];
+        let marks: Vec<char> = ('\u{300}'..='\u{36F}')
+            .chain('\u{591}'..='\u{5C7}')
+            .chain('\u{93C}'..='\u{94D}')
+            .chain('\u{9BE}'..='\u{9D7}')
+            .chain('\u{1161}'..='\u{11C2}')
+            .collect();
+        for starter in starters {
+            for first in &marks {
+                for second in marks.iter().step_by(7) {
+                    let text = format!("{starter}{first}{second}");
+                    assert_eq!(
+                        is_composed(&text),
+                        unicode_normalization::is_nfc(&text),
+                        "{}",
+                        text.escape_unicode()
+                    );
+                }
+            }
+        }
+    }
 }

@@ -16,6 +16,8 @@ pub(super) fn take<'d>(
     core: Option<&EventType>,
     table: &Table,
     places: &Places<'d>,
+    time: Option<Timestamp>,
+    agent_id: Option<Cow<'d, str>>,
 ) -> Option<Step<Cow<'d, str>>> {
     let text = |at| places.get(at).and_then(|value: Value<'d>| value.text());
     let extensions = places.get(place::EXTENSIONS);
@@ -23,11 +25,8 @@ pub(super) fn take<'d>(
     Some(Step {
         event_id: text(place::EVENT_ID),
         session_id: text(place::SESSION_ID)?,
-        agent_id: places
-            .get(place::PRODUCER)
-            .and_then(|it| it.member("agent_id")?.text())
-            .unwrap_or_default(),
-        at: text(place::TIMESTAMP).and_then(|text| Timestamp::parse_rfc3339(&text).ok()),
+        agent_id: agent_id.unwrap_or_default(),
+        at: time.or_else(|| Timestamp::parse_rfc3339(&text(place::TIMESTAMP)?).ok()),
         sequence_number: places.get(place::SEQUENCE_NUMBER).and_then(whole),
         parent: extensions.and_then(parent),
         resolution: ours.and_then(resolution),

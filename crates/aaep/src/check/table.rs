@@ -3,6 +3,7 @@
 use std::sync::LazyLock;
 
 use crate::event::{ENVELOPE, EventType};
+use crate::json::Value;
 use crate::message::MessageType;
 use crate::record::{Field, Shape};
 use crate::rule;
@@ -37,9 +38,23 @@ impl Table {
     /// The place of the field of that name.
     #[inline]
     pub(super) fn find(&self, name: &str) -> Option<usize> {
+        self.find_bytes(name.as_bytes())
+    }
+
+    /// The place of the field that a key names.
+    #[inline]
+    pub(super) fn find_key(&self, key: Value<'_>) -> Option<usize> {
+        match key.plain_bytes() {
+            Some(name) => self.find_bytes(name),
+            None => self.find(&key.text()?),
+        }
+    }
+
+    #[inline]
+    fn find_bytes(&self, name: &[u8]) -> Option<usize> {
         let at = self.slots[slot(name, self.seed)];
         let field = self.fields.get(usize::from(at))?;
-        (field.name == name).then_some(usize::from(at))
+        (field.name.as_bytes() == name).then_some(usize::from(at))
     }
 
     #[inline]
@@ -55,7 +70,7 @@ impl Table {
 fn place(fields: &[&'static Field], seed: u32) -> Option<[u8; 128]> {
     let mut slots = [EMPTY; 128];
     for (at, field) in fields.iter().enumerate() {
-        let slot = &mut slots[slot(field.name, seed)];
+        let slot = &mut slots[slot(field.name.as_bytes(), seed)];
         if *slot != EMPTY {
             return None;
         }
@@ -66,8 +81,7 @@ fn place(fields: &[&'static Field], seed: u32) -> Option<[u8; 128]> {
 
 #[inline]
 #[allow(clippy::cast_possible_truncation, reason = "a hash may lose bits")]
-fn slot(name: &str, seed: u32) -> usize {
-    let bytes = name.as_bytes();
+fn slot(bytes: &[u8], seed: u32) -> usize {
     let [first, .., last] = bytes else { return 0 };
     let middle = bytes[bytes.len() / 2];
     let second = bytes[bytes.len() / 4];

@@ -3,9 +3,8 @@
 use std::borrow::Cow;
 use std::collections::HashSet;
 
-use super::members::doubled;
 use super::path::Path;
-use super::spoken::Speech;
+use super::spoken::Heard;
 use super::{extension, spoken};
 use crate::event::CORE_CONTEXT;
 use crate::form::{is_language_tag, is_uri};
@@ -20,12 +19,12 @@ pub(super) fn field(
     field: &Field,
     value: Value<'_>,
     path: &Path<'_>,
-    speech: &mut Speech,
+    heard: &mut Heard,
     findings: &mut Findings,
 ) {
-    shape(&field.shape, field.rule, value, path, speech, findings);
+    shape(&field.shape, field.rule, value, path, heard, findings);
     if field.spoken {
-        spoken::check(value, field.name, path, speech, findings);
+        spoken::check(value, field.name, path, heard, findings);
     }
 }
 
@@ -35,7 +34,7 @@ pub(super) fn shape(
     rule: Rule,
     value: Value<'_>,
     path: &Path<'_>,
-    speech: &mut Speech,
+    heard: &mut Heard,
     findings: &mut Findings,
 ) {
     let fits = match shape {
@@ -50,7 +49,7 @@ pub(super) fn shape(
             }
             return;
         }
-        Shape::Time { any } => return time(*any, rule, value, path, findings),
+        Shape::Time { any } => return time(*any, rule, value, path, heard, findings),
         Shape::Word(words) => with_text(value, |text| words.contains(&text)),
         Shape::Bool => value.kind() == Kind::Bool,
         Shape::Integer { min, max } => return integer(shape, (*min, *max), rule, value, path, findings),
@@ -60,11 +59,11 @@ pub(super) fn shape(
         }),
         Shape::List { of, min, max, unique, items } => {
             let limits = Limits { min: *min, max: *max, unique: *unique };
-            return list(shape, of, limits, (rule, items.unwrap_or(rule)), value, path, speech, findings);
+            return list(shape, of, limits, (rule, items.unwrap_or(rule)), value, path, heard, findings);
         }
         Shape::Record { fields, closed, open_objects } => {
             if value.kind() == Kind::Object {
-                return record(fields, (*closed, *open_objects), value, path, speech, findings);
+                return record(fields, (*closed, *open_objects), value, path, heard, findings);
             }
             false
         }
@@ -132,13 +131,23 @@ fn integer(
         None => number.is_integer() && max == i64::MAX && !number.source().starts_with('-'),
     };
     if !inside {
+        // §5.3.1.1 sets the rate no upper limit, only the schema does.
+        let too_fast = rule == rule::RATE && number.as_i64().is_some_and(|rate| rate > max);
+        let rule = if too_fast { rule::CAPABILITY_FORM } else { rule };
         wrong(shape, rule, value, path, findings);
     } else if !number.is_integer() {
         findings.push(rule::INTEGER_FORM, path.pointer(), format!("found {}", number.source()));
     }
 }
 
-fn time(any: bool, rule: Rule, value: Value<'_>, path: &Path<'_>, findings: &mut Findings) {
+fn time(
+    any: bool,
+    rule: Rule,
+    value: Value<'_>,
+    path: &Path<'_>,
+    heard: &mut Heard,
+    findings: &mut Findings,
+) {
     let Some(text) = value.text() else {
         return wrong(&Shape::Time { any }, rule, value, path, findings);
     };
@@ -149,7 +158,9 @@ fn time(any: bool, rule: Rule, value: Value<'_>, path: &Path<'_>, findings: &mut
         }
         return;
     }
-    match Timestamp::parse(&text) {
+    let read = Timestamp::parse(&text);
+    heard.time = read.ok();
+    match read {
         Ok(read) if read.is_placeholder() => {
             findings.push(rule::TIME_REAL, path.pointer(), format!("{text:?} looks like a stand-in"));
         }
@@ -183,32 +194,41 @@ fn list(
     (rule, items): (Rule, Rule),
     value: Value<'_>,
     path: &Path<'_>,
-    speech: &mut Speech,
+    heard: &mut Heard,
     findings: &mut Findings,
 ) {
     if value.kind() != Kind::Array {
         return wrong(whole, rule, value, path, findings);
     }
     let mut count = 0;
-    let mut seen = HashSet::new();
     for item in value.items() {
-        let at = Path::Item(path, count);
-        shape(of, items, item, &at, speech, findings);
-        if limits.unique && !seen.insert(identity(item)) {
-            findings.push(rule, at.pointer(), format!("{} stands twice", excerpt(item)));
-        }
+        shape(of, items, item, &Path::Item(path, count), heard, findings);
         count += 1;
+    }
+    if limits.unique && count > 1 {
+        unique(rule, value, path, findings);
     }
     if count < limits.min || count > limits.max {
         findings.push(rule, path.pointer(), format!("expected {}, found {count}", whole.words()));
     }
 }
 
-/// The same text for values that JSON Schema calls equal.
+fn unique(rule: Rule, list: Value<'_>, path: &Path<'_>, findings: &mut Findings) {
+    let mut seen = HashSet::new();
+    for (at, item) in list.items().enumerate() {
+        if !seen.insert(identity(item)) {
+            let at = Path::Item(path, at);
+            findings.push(rule, at.pointer(), format!("{} stands twice", excerpt(item)));
+        }
+    }
+}
+
+/// The same text for values that JSON Schema calls equal, and for no others: a text begins with its length, so that
+/// nothing in it can be taken for what follows.
 fn identity(value: Value<'_>) -> Cow<'_, str> {
     match value.kind() {
         Kind::Text => match value.text() {
-            Some(text) => Cow::Owned(format!("\"{text}")),
+            Some(text) => Cow::Owned(format!("{}\"{text}", text.len())),
             None => Cow::Borrowed(""),
         },
         Kind::Number => match value.number() {
@@ -221,7 +241,7 @@ fn identity(value: Value<'_>) -> Cow<'_, str> {
         Kind::Object => {
             let mut members: Vec<_> = value
                 .members()
-                .map(|(key, value)| format!("{}\0{}", key.text().unwrap_or_default(), identity(value)))
+                .map(|(key, value)| format!("{}\0{}", identity(key), identity(value)))
                 .collect();
             members.sort_unstable();
             Cow::Owned(format!("{{{}", members.join("\0\0")))
@@ -235,20 +255,16 @@ fn record(
     (closed, open_objects): (Option<Rule>, Option<Rule>),
     value: Value<'_>,
     path: &Path<'_>,
-    speech: &mut Speech,
+    heard: &mut Heard,
     findings: &mut Findings,
 ) {
     let mut seen = 0_u64;
     for (key, value) in value.members() {
-        let name = key.text().unwrap_or_default();
-        let at = Path::Member(path, &name);
-        match fields.iter().position(|field| field.name == name) {
+        let at = Path::Key(path, key);
+        match fields.iter().position(|field| key.is(field.name)) {
             Some(known) => {
-                if seen & 1 << known != 0 {
-                    doubled(&at, findings);
-                }
                 seen |= 1 << known;
-                field(&fields[known], value, &at, speech, findings);
+                field(&fields[known], value, &at, heard, findings);
             }
             None => match (closed, open_objects) {
                 (Some(rule), _) => {

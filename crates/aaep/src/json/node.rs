@@ -45,6 +45,15 @@ pub(super) struct Node {
     pub(super) flags: u8,
 }
 
+impl Node {
+    /// Whether its bytes are these.
+    #[inline]
+    pub(super) fn is_in(&self, text: &str, bytes: &[u8]) -> bool {
+        (self.end - self.start) as usize == bytes.len()
+            && &text.as_bytes()[self.start as usize..self.end as usize] == bytes
+    }
+}
+
 /// The string has escapes, so its text is not its bytes.
 pub(super) const ESCAPED: u8 = 1;
 /// The string may have characters beyond ASCII (never missed; now and then set without need).
@@ -65,14 +74,15 @@ pub(super) const TRUE: u8 = 64;
 pub struct Marks {
     /// Containers inside the outermost one, at the deepest place.
     pub depth: u32,
-    /// The longest string or key, in bytes as written.
-    pub longest_text: u32,
     /// Some string has half of a surrogate pair.
     pub lone_surrogate: bool,
     /// Some integer is beyond ±2^53.
     pub big_integer: bool,
     /// Some number is beyond the range of a double.
     pub huge_number: bool,
+    /// Where the value of the outermost object's `type` stands on the tape: who dispatches on it need not search. 0 if
+    /// there is none; of several, the last.
+    pub(crate) type_at: u32,
     /// Some object below the outermost may have a doubled key. Never missed, sometimes wrong.
     pub maybe_doubled_key: bool,
 }
@@ -99,6 +109,11 @@ impl<'d> Doc<'d> {
     /// The text that was read, byte for byte.
     pub fn source(&self) -> &'d str {
         self.text
+    }
+
+    /// The value of the outermost object's `type`.
+    pub(crate) fn type_value(&self) -> Option<Value<'d>> {
+        (self.marks.type_at != 0).then(|| self.at(self.marks.type_at))
     }
 
     pub(crate) fn at(&self, at: u32) -> Value<'d> {
@@ -154,6 +169,24 @@ impl<'d> Value<'d> {
         let node = self.node();
         (node.kind == Kind::Text && node.flags & ESCAPED == 0)
             .then(|| &self.text[node.start as usize..node.end as usize])
+    }
+
+    /// Whether it is that string.
+    #[inline]
+    pub(crate) fn is(&self, name: &str) -> bool {
+        let node = &self.nodes[self.at as usize];
+        if node.flags & ESCAPED != 0 {
+            return self.text().is_some_and(|text| text == name);
+        }
+        node.is_in(self.text, name.as_bytes()) && node.kind == Kind::Text
+    }
+
+    /// The bytes of the string, if there is no escape to undo.
+    #[inline]
+    pub(crate) fn plain_bytes(&self) -> Option<&'d [u8]> {
+        let node = self.node();
+        (node.kind == Kind::Text && node.flags & ESCAPED == 0)
+            .then(|| &self.text.as_bytes()[node.start as usize..node.end as usize])
     }
 
     /// Bytes of the string as written: never fewer than its characters.
@@ -221,12 +254,6 @@ impl<'d> Value<'d> {
 
     /// The member of that name; of several, the last.
     pub fn member(&self, name: &str) -> Option<Value<'d>> {
-        self.members()
-            .filter(|(key, _)| match key.plain_text() {
-                Some(text) => text == name,
-                None => key.text().is_some_and(|text| text == name),
-            })
-            .last()
-            .map(|(_, value)| value)
+        self.members().filter(|(key, _)| key.is(name)).last().map(|(_, value)| value)
     }
 }

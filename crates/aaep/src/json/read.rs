@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::node::{BIG, Doc, ESCAPED, FLOAT, HUGE, Kind, LONE, Marks, Node, TRUE, WIDE};
-use super::text::unit;
+use super::text::{unescape, unit};
 
 /// Containers may be nested this deep and no deeper; what lies below is refused unread.
 pub const MAX_DEPTH: u32 = 64;
@@ -115,7 +115,7 @@ impl Reader<'_> {
 
     fn value(&mut self, depth: u32) -> Result<(), SyntaxError> {
         match self.peek() {
-            Some(b'"') => self.string().map(|_| ()),
+            Some(b'"') => self.string(),
             Some(b'{') => self.object(depth),
             Some(b'[') => self.array(depth),
             Some(b'-' | b'0'..=b'9') => self.number(),
@@ -191,13 +191,9 @@ impl Reader<'_> {
             if self.peek() != Some(b'"') {
                 return Err(self.fail(Problem::Expected("a key in double quotes")));
             }
-            match self.string()? {
-                Some(sketch) => {
-                    self.marks.maybe_doubled_key |= depth > 0 && seen & 1 << sketch != 0;
-                    seen |= 1 << sketch;
-                }
-                None => self.marks.maybe_doubled_key = true,
-            }
+            let key = self.nodes.len();
+            self.string()?;
+            self.note_key(key, depth, &mut seen);
             self.space();
             if self.peek() != Some(b':') {
                 return Err(self.fail(Problem::Expected("a colon")));
@@ -217,10 +213,32 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Reads a string; returns a sketch of it in 6 bits, the same for equal keys, or nothing if it has escapes:
-    /// `"a"` and `"\u0061"` are the same key and need a closer look.
+    /// Notes the outermost `type`, and a key inside that may stand twice. `seen` holds a bit for a sketch of each key of
+    /// the object; keys with escapes always need a closer look, because `"a"` and `"\u0061"` are the same.
     #[inline]
-    fn string(&mut self) -> Result<Option<u32>, SyntaxError> {
+    fn note_key(&mut self, key: usize, depth: u32, seen: &mut u64) {
+        let node = self.nodes[key];
+        let bytes = &self.text.as_bytes()[node.start as usize..node.end as usize];
+        if node.flags & ESCAPED != 0 {
+            self.marks.maybe_doubled_key = true;
+            if depth == 0 && unescape(&self.text[node.start as usize..node.end as usize]) == "type" {
+                self.marks.type_at = key as u32 + 1;
+            }
+        } else if depth == 0 {
+            if bytes == b"type" {
+                self.marks.type_at = key as u32 + 1;
+            }
+        } else {
+            let sample =
+                bytes.first().map_or(0, |first| u32::from(*first) ^ u32::from(bytes[bytes.len() / 2]) << 2);
+            let sketch = 1 << (sample.wrapping_add(bytes.len() as u32) & 63);
+            self.marks.maybe_doubled_key |= *seen & sketch != 0;
+            *seen |= sketch;
+        }
+    }
+
+    #[inline]
+    fn string(&mut self) -> Result<(), SyntaxError> {
         let bytes = self.text.as_bytes();
         self.at += 1;
         let start = self.at;
@@ -241,16 +259,10 @@ impl Reader<'_> {
                 None => return Err(self.fail(Problem::Ended)),
             }
         }
-        let length = self.at - start;
         self.push(Kind::Text, start, self.at, flags);
-        self.marks.longest_text = self.marks.longest_text.max(length as u32);
+        self.marks.lone_surrogate |= flags & LONE != 0;
         self.at += 1;
-        if flags & ESCAPED != 0 {
-            self.marks.lone_surrogate |= flags & LONE != 0;
-            return Ok(None);
-        }
-        let ends = u32::from(bytes[start]) ^ u32::from(bytes[start + length / 2]) << 2;
-        Ok(Some(ends.wrapping_add(length as u32) & 63))
+        Ok(())
     }
 
     /// Steps over one escape; returns [`LONE`] if it is half of a surrogate pair.
@@ -338,10 +350,10 @@ impl Reader<'_> {
 /// end. Eight bytes at a time; also says whether anything beyond ASCII may have been passed.
 #[inline]
 fn plain_run(bytes: &[u8], mut at: usize) -> (usize, bool) {
-    const ONES: u64 = u64::from_le_bytes([1; 8]);
-    const HIGH: u64 = ONES << 7;
     let mut wide = 0;
     while let Some(eight) = bytes.get(at..).and_then(<[u8]>::first_chunk::<8>) {
+        const ONES: u64 = u64::from_le_bytes([1; 8]);
+        const HIGH: u64 = ONES << 7;
         let word = u64::from_le_bytes(*eight);
         let quote = word ^ (ONES * b'"' as u64);
         let slash = word ^ (ONES * b'\\' as u64);

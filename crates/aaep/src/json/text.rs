@@ -8,23 +8,23 @@ pub fn unescape(written: &str) -> String {
     while let Some(at) = rest.find('\\') {
         out.push_str(&rest[..at]);
         rest = &rest[at + 1..];
-        let Some(code) = rest.bytes().next() else { break };
+        let Some(code) = rest.chars().next() else { break };
         let plain = match code {
-            b'b' => '\u{8}',
-            b'f' => '\u{c}',
-            b'n' => '\n',
-            b'r' => '\r',
-            b't' => '\t',
-            b'u' => {
+            'b' => '\u{8}',
+            'f' => '\u{c}',
+            'n' => '\n',
+            'r' => '\r',
+            't' => '\t',
+            'u' => {
                 let (read, used) = unicode(rest);
                 out.push(read);
                 rest = rest.get(used..).unwrap_or("");
                 continue;
             }
-            other => char::from(other),
+            other => other,
         };
         out.push(plain);
-        rest = &rest[1..];
+        rest = &rest[code.len_utf8()..];
     }
     out.push_str(rest);
     out

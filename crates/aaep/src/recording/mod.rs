@@ -66,6 +66,8 @@ pub struct Recording<H> {
     asked: HashMap<u64, u64, BuildHasherDefault<Identity>>,
     completed: Fingerprints,
     failed: Fingerprints,
+    /// Sessions that are not followed.
+    passed: Fingerprints,
     dialogue: Dialogue,
     sessions: u64,
 }
@@ -91,6 +93,7 @@ impl<H: BuildHasher> Recording<H> {
             asked: HashMap::default(),
             completed: Fingerprints::default(),
             failed: Fingerprints::default(),
+            passed: Fingerprints::default(),
             dialogue: Dialogue::default(),
             sessions: 0,
         }
@@ -136,33 +139,32 @@ impl<H: BuildHasher> Recording<H> {
             }
         }
         self.dialogue.event(&step.body, findings);
-        if let Some(tracked) = self.open.get_mut(&session) {
-            let token = asked_token(&step.body).map(|token| (token, self.hasher.hash_one(token)));
-            if let Some((token, hash)) = token {
-                let known_there = tracked.session.knows_token(token);
-                if !self.tokens.insert(hash) && !known_there {
-                    let found = format!("{token} was used before, in another session");
-                    findings.push(rule::TOKEN_NEW, "/reply_token".to_owned(), found);
-                }
-                self.asked.insert(hash, session);
-                tracked.tokens.push(hash);
-            }
-            tracked.session.event(step, findings);
-            if let Some(end) = tracked.session.ended() {
-                self.forget(session, end);
-            }
-        } else if self.completed.contains(session) {
-            session::after_end(End::Completed, &step.body, findings);
-        } else if self.failed.contains(session) {
-            session::after_end(End::Errored, &step.body, findings);
-        } else {
-            self.begin(session, step, place, findings);
+        if self.open.contains_key(&session) || self.begin(session, step, place, findings) {
+            self.follow(session, step, findings);
         }
     }
 
-    fn begin(&mut self, hash: u64, step: &Step<&str>, place: Place, findings: &mut Findings) {
-        self.sessions += 1;
+    /// An event of a session that is not open; says whether it is now.
+    fn begin(&mut self, hash: u64, step: &Step<&str>, place: Place, findings: &mut Findings) -> bool {
+        if self.completed.contains(hash) {
+            session::after_end(End::Completed, &step.body, findings);
+            return false;
+        }
+        if self.failed.contains(hash) {
+            session::after_end(End::Errored, &step.body, findings);
+            return false;
+        }
+        let passed = self.passed.contains(hash);
+        if !passed {
+            self.sessions += 1;
+        }
+        let headless = self.sequence == Sequence::Auto && !matches!(step.body, Body::Started);
+        if headless || passed && self.sequence == Sequence::Always {
+            self.pass(hash, step);
+            return false;
+        }
         if self.open.len() >= self.limits.open_sessions {
+            self.pass(hash, step);
             if !self.full {
                 self.full = true;
                 let found = format!(
@@ -171,22 +173,38 @@ impl<H: BuildHasher> Recording<H> {
                 );
                 findings.push(rule::READABLE, String::new(), found);
             }
-            return;
+            return false;
         }
-        let session = match self.sequence {
-            Sequence::Always => Session::new(step.session_id),
-            Sequence::Auto | Sequence::Never => Session::unjudged(step.session_id),
-        };
-        let mut session = Box::new(session.with_max_open(self.limits.open_in_session));
-        session.event(step, findings);
-        let end = session.ended();
+        let session = if passed { Session::touched(step.session_id) } else { Session::new(step.session_id) };
+        let session = Box::new(session.with_max_open(self.limits.open_in_session));
         self.open.insert(hash, Tracked { session, begun: place, tokens: Vec::new() });
+        true
+    }
+
+    /// Lets an event pass unjudged: its session's start is not in the recording, or too many are open. A fingerprint
+    /// is all that is kept, so that sessions without a start cost as little as ended ones.
+    fn pass(&mut self, hash: u64, step: &Step<&str>) {
+        self.passed.insert(hash);
         if let Some(token) = asked_token(&step.body) {
-            let token = self.hasher.hash_one(token);
-            self.tokens.insert(token);
-            self.asked.insert(token, hash);
+            self.tokens.insert(self.hasher.hash_one(token));
         }
-        if let Some(end) = end {
+    }
+
+    /// The next event of an open session.
+    fn follow(&mut self, hash: u64, step: &Step<&str>, findings: &mut Findings) {
+        let Some(tracked) = self.open.get_mut(&hash) else { return };
+        if let Some(token) = asked_token(&step.body) {
+            let token_hash = self.hasher.hash_one(token);
+            let known_there = tracked.session.knows_token(token);
+            if !self.tokens.insert(token_hash) && !known_there {
+                let found = format!("{token} was used before, in another session");
+                findings.push(rule::TOKEN_NEW, "/reply_token".to_owned(), found);
+            }
+            self.asked.insert(token_hash, hash);
+            tracked.tokens.push(token_hash);
+        }
+        tracked.session.event(step, findings);
+        if let Some(end) = tracked.session.ended() {
             self.forget(hash, end);
         }
     }
@@ -273,7 +291,10 @@ impl<H: BuildHasher> Recording<H> {
             })
             .collect();
         left.extend(self.dialogue.finish(severity));
-        left.sort_by_key(|(place, _)| *place);
+        // By the words too: sessions that began on one line come out of the map in any order.
+        left.sort_by(|(place, finding), (other, another)| {
+            place.cmp(other).then_with(|| finding.found.cmp(&another.found))
+        });
         left
     }
 }

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use super::question::Questions;
 use crate::rule::{self, Findings};
 use crate::timestamp::Timestamp;
 
@@ -102,13 +103,9 @@ impl Chains {
     }
 
     /// `agent.tool.invoked`
-    pub(super) fn invoke(&mut self, at: usize, resolved: bool, findings: &mut Findings) {
+    pub(super) fn invoke(&mut self, at: usize, questions: &Questions, findings: &mut Findings) {
         let chain = &mut self.0[at];
-        if chain.state.as_deref() == Some(AWAITING_INPUT) && resolved {
-            findings.push(rule::AWAITING_LEFT, String::new(), "the state is still awaiting_input".to_owned());
-        } else {
-            chain.expect(CALLING_TOOL, findings);
-        }
+        chain.expect(CALLING_TOOL, questions, findings);
         chain.implied = Some(CALLING_TOOL);
         chain.completed = false;
     }
@@ -119,10 +116,10 @@ impl Chains {
     }
 
     /// `agent.output.streaming`
-    pub(super) fn write(&mut self, at: usize, findings: &mut Findings) {
+    pub(super) fn write(&mut self, at: usize, questions: &Questions, findings: &mut Findings) {
         let chain = &mut self.0[at];
         if chain.implied != Some(WRITING_OUTPUT) {
-            chain.expect(WRITING_OUTPUT, findings);
+            chain.expect(WRITING_OUTPUT, questions, findings);
         }
         chain.implied = Some(WRITING_OUTPUT);
     }
@@ -166,8 +163,13 @@ impl Chains {
 
 impl Chain {
     /// A state that should have been entered by an event of its own.
-    fn expect(&self, state: &'static str, findings: &mut Findings) {
-        if self.state.as_deref() != Some(state) {
+    fn expect(&self, state: &'static str, questions: &Questions, findings: &mut Findings) {
+        let waiting = self.state.as_deref() == Some(AWAITING_INPUT);
+        if waiting && questions.any_resolved() {
+            findings.push(rule::AWAITING_LEFT, String::new(), "the state is still awaiting_input".to_owned());
+        } else if waiting && questions.any_open() {
+            // Other work may go on (§6.1), but to show it would be to leave awaiting_input, and so to resolve.
+        } else if self.state.as_deref() != Some(state) {
             let found = format!("the state is {}", self.state.as_deref().unwrap_or(IDLE));
             findings.push(rule::STATE_SHOWN, String::new(), format!("{state} is only implied: {found}"));
         }

@@ -457,8 +457,9 @@ impl Question {
         let (Some(asked), Some(deadline), Some(at)) = (self.asked_millis, self.deadline_millis, at) else {
             return;
         };
-        let (total, elapsed) = (deadline - asked, at - asked);
-        let due = u8::from(elapsed * 2 >= total) + u8::from(elapsed * 10 >= total * 9);
+        let (total, elapsed) = (deadline.saturating_sub(asked), at.saturating_sub(asked));
+        let reached = |tenths: i64| elapsed.saturating_mul(10) >= total.saturating_mul(tenths);
+        let due = u8::from(reached(5)) + u8::from(reached(9));
         if self.timeout_seconds > COUNTDOWN_SECONDS && self.progress < due {
             let found = format!("{} was open for {} of {} seconds", self.token, elapsed / 1000, total / 1000);
             findings.push(rule::COUNTDOWN, String::new(), found);

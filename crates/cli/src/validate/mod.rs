@@ -11,8 +11,8 @@ mod split;
 mod work;
 
 use std::fs::File;
-use std::io::{IsTerminal, Read};
-use std::path::PathBuf;
+use std::io::{ErrorKind, IsTerminal, Read};
+use std::path::{Path, PathBuf};
 
 use aaep::recording::{Limits, Sequence};
 use aaep::rule::{Face, Rule};
@@ -20,6 +20,9 @@ use aaep::rule::{Face, Rule};
 use crate::Outcome;
 use order::Order;
 use report::Report;
+
+/// More threads than this only wait for each other, or cannot be had.
+const MOST_JOBS: usize = 64;
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
@@ -47,7 +50,7 @@ pub(crate) struct Arguments {
     /// Tools, outputs, questions and producers that may each be open at once in a session.
     #[arg(long, value_name = "N", default_value_t = Limits::default().open_in_session)]
     max_open_in_session: usize,
-    /// Threads that check; as many as there are cores if not said.
+    /// Threads that check, at most 64; as many as there are cores if not said.
     #[arg(long, value_name = "N")]
     jobs: Option<usize>,
 }
@@ -79,7 +82,7 @@ impl Arguments {
 
     fn jobs(&self) -> usize {
         let cores = || std::thread::available_parallelism().map_or(1, std::num::NonZero::get).min(16);
-        self.jobs.unwrap_or_else(cores).max(1)
+        self.jobs.unwrap_or_else(cores).clamp(1, MOST_JOBS)
     }
 }
 
@@ -97,15 +100,19 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     let mut report = Report::new(arguments.json, ignored);
     let mut failed = false;
     if arguments.files.is_empty() {
-        failed |= !examine(arguments, "-", &mut report);
+        failed |= !examine(arguments, Path::new("-"), &mut report);
     }
     for file in &arguments.files {
-        failed |= !examine(arguments, &file.to_string_lossy(), &mut report);
+        failed |= !examine(arguments, file, &mut report);
         if report.is_deaf() {
             break;
         }
     }
     report.summary();
+    if let Some(error) = report.lost() {
+        eprintln!("sayso: cannot write the findings: {error}");
+        failed = true;
+    }
     match (failed, report.has_errors()) {
         (true, _) => Outcome::Failed,
         (false, true) => Outcome::Faults,
@@ -121,14 +128,15 @@ fn unknown_rule(id: &str) -> String {
 }
 
 /// Checks one input; says whether it could be read.
-fn examine(arguments: &Arguments, name: &str, report: &mut Report) -> bool {
+fn examine(arguments: &Arguments, file: &Path, report: &mut Report) -> bool {
+    let name = report::harmless(&file.to_string_lossy());
     let input: Box<dyn Read + Send> = if name == "-" {
         if std::io::stdin().is_terminal() {
             eprintln!("sayso: reading events from standard input; end with Ctrl-D");
         }
         Box::new(std::io::stdin())
     } else {
-        match open(name) {
+        match open(file) {
             Ok(file) => Box::new(file),
             Err(why) => {
                 eprintln!("sayso: cannot read {name}: {why}");
@@ -136,25 +144,30 @@ fn examine(arguments: &Arguments, name: &str, report: &mut Report) -> bool {
             }
         }
     };
-    report.begin(name);
+    report.begin(&file.to_string_lossy());
     let order = Order::new(arguments.sequence(), arguments.limits(), arguments.face());
     match work::run(input, arguments.face(), arguments.max_event_bytes, arguments.jobs(), order, report) {
         Ok(()) => true,
         Err(error) => {
-            eprintln!("sayso: cannot read {name}: {error}");
+            eprintln!("sayso: cannot read {name}: {}", in_words(&error));
             false
         }
     }
 }
 
-fn open(name: &str) -> Result<File, String> {
-    let file = File::open(name).map_err(|error| match error.kind() {
-        std::io::ErrorKind::NotFound => "there is no such file".to_owned(),
-        std::io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
-        _ => error.to_string(),
-    })?;
+fn open(file: &Path) -> Result<File, String> {
+    let file = File::open(file).map_err(|error| in_words(&error))?;
     match file.metadata() {
         Ok(metadata) if metadata.is_dir() => Err("it is a folder".to_owned()),
         _ => Ok(file),
+    }
+}
+
+fn in_words(error: &std::io::Error) -> String {
+    match error.kind() {
+        ErrorKind::NotFound => "there is no such file".to_owned(),
+        ErrorKind::PermissionDenied => "permission denied".to_owned(),
+        ErrorKind::IsADirectory => "it is a folder".to_owned(),
+        _ => error.to_string(),
     }
 }

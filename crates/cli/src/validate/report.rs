@@ -1,7 +1,7 @@
 //! What is printed: a line a finding, and a line at the end.
 
 use std::fmt::Write as _;
-use std::io::{BufWriter, Stdout, Write};
+use std::io::{BufWriter, Error, ErrorKind, Stdout, Write};
 
 use aaep::json::Writer;
 use aaep::rule::{Finding, Rule, Severity};
@@ -18,6 +18,8 @@ pub(super) struct Report {
     warnings: u64,
     /// Nobody reads what is printed any longer.
     deaf: bool,
+    /// What was printed could not be written, though somebody may be waiting for it.
+    lost: Option<Error>,
 }
 
 impl Report {
@@ -33,6 +35,7 @@ impl Report {
             errors: 0,
             warnings: 0,
             deaf: false,
+            lost: None,
         }
     }
 
@@ -98,7 +101,7 @@ impl Report {
     pub(super) fn note(&mut self, text: &str) {
         self.flush();
         if !self.deaf {
-            eprintln!("note: {}: {text}", self.file);
+            eprintln!("note: {}: {text}", harmless(&self.file));
         }
     }
 
@@ -129,19 +132,35 @@ impl Report {
         self.deaf
     }
 
+    /// Why findings got lost, if they did; a reader that has heard enough is no loss.
+    pub(super) fn lost(&self) -> Option<&Error> {
+        self.lost.as_ref()
+    }
+
     pub(super) fn flush(&mut self) {
-        self.deaf |= self.out.flush().is_err();
+        let flushed = self.out.flush();
+        self.note_failure(flushed);
     }
 
     fn print(&mut self, text: &str) {
         if !self.deaf {
-            self.deaf = writeln!(self.out, "{text}").is_err();
+            let written = writeln!(self.out, "{text}");
+            self.note_failure(written);
+        }
+    }
+
+    fn note_failure(&mut self, written: std::io::Result<()>) {
+        if let Err(error) = written {
+            self.deaf = true;
+            if error.kind() != ErrorKind::BrokenPipe && self.lost.is_none() {
+                self.lost = Some(error);
+            }
         }
     }
 }
 
 /// Text from strangers must not move the cursor, ring the bell or turn the line around.
-fn harmless(text: &str) -> String {
+pub(super) fn harmless(text: &str) -> String {
     let risky = |c: char| {
         c.is_control()
             || matches!(c, '\u{61C}' | '\u{200E}' | '\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}')

@@ -32,14 +32,29 @@ pub(super) struct Piece {
     pub(super) start: usize,
     pub(super) end: usize,
     pub(super) line: u64,
+    /// It is no item to be read.
+    pub(super) trouble: Option<Trouble>,
+}
+
+/// What keeps a piece from being read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Trouble {
     /// It is longer than the limit; its bytes are gone.
-    pub(super) oversized: bool,
+    Oversized,
+    /// Two items of the outermost array stand beside each other without a comma.
+    NoComma,
+    /// A comma of the outermost array stands where an item should.
+    StrayComma,
+    /// The outermost array is never closed.
+    Unclosed,
 }
 
 /// Cuts an input into blocks.
 pub(super) struct Splitter<R> {
     input: R,
     limit: usize,
+    /// Where reads go: made once, since a pipe may need many.
+    incoming: Box<[u8]>,
     held: Vec<u8>,
     layout: Layout,
     ended: bool,
@@ -48,17 +63,22 @@ pub(super) struct Splitter<R> {
 }
 
 enum Layout {
+    /// Nothing has been seen but white space.
     Unknown,
     Lines,
     Document(Scan),
+    /// An array has just been closed; the rest of its line is not a line of its own.
+    Closed,
 }
 
 /// Where the scan of a document stands.
 #[derive(Default)]
 struct Scan {
-    /// Inside the outermost array.
-    in_array: bool,
-    depth: u32,
+    /// Where in the outermost array, if inside one.
+    array: Option<After>,
+    /// The outermost array's commas were found wrong, and that has been told.
+    told: bool,
+    depth: usize,
     quoted: bool,
     escaped: bool,
     /// Where the item began that is being scanned, and on which line.
@@ -69,11 +89,20 @@ struct Scan {
     dropped: usize,
 }
 
+/// What came last in the outermost array.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum After {
+    Opening,
+    Item,
+    Comma,
+}
+
 impl<R: Read> Splitter<R> {
     pub(super) fn new(input: R, limit: usize) -> Self {
         Self {
             input,
             limit,
+            incoming: vec![0; BLOCK].into_boxed_slice(),
             held: Vec::new(),
             layout: Layout::Unknown,
             ended: false,
@@ -84,27 +113,38 @@ impl<R: Read> Splitter<R> {
 
     /// The next block; nothing at the end.
     pub(super) fn next(&mut self) -> io::Result<Option<Cut>> {
-        let mut mark = false;
-        if !self.started {
-            self.started = true;
-            self.fill()?;
-            if self.held.starts_with(MARK) {
-                self.held.drain(..MARK.len());
-                mark = true;
-            }
-            self.find_layout()?;
-        }
-        let cut = match self.layout {
-            Layout::Document(_) => self.next_pieces()?,
-            _ => self.next_lines()?,
-        };
+        let mark = !self.started && self.take_mark()?;
+        self.started = true;
+        let cut = self.next_cut()?;
         Ok(match cut {
             Some(cut) => Some(Cut { mark, pause: self.short, ..cut }),
-            None if mark => {
-                Some(Cut { bytes: Vec::new(), items: Items::Lines, lines: 0, mark, pause: false })
-            }
+            None if mark => Some(Cut { mark, ..Cut::nothing(0) }),
             None => None,
         })
+    }
+
+    /// Whether the input began with a byte-order mark, which is then gone.
+    fn take_mark(&mut self) -> io::Result<bool> {
+        while self.held.len() < MARK.len() && MARK.starts_with(&self.held) && self.fill()? {}
+        let mark = self.held.starts_with(MARK);
+        if mark {
+            self.held.drain(..MARK.len());
+        }
+        Ok(mark)
+    }
+
+    fn next_cut(&mut self) -> io::Result<Option<Cut>> {
+        loop {
+            let cut = match self.layout {
+                Layout::Unknown => self.find_layout()?,
+                Layout::Lines => return self.next_lines(),
+                Layout::Document(_) => self.next_pieces()?,
+                Layout::Closed => self.close_line()?,
+            };
+            if cut.is_some() {
+                return Ok(cut);
+            }
+        }
     }
 
     /// Reads some more; says whether there was any.
@@ -112,78 +152,63 @@ impl<R: Read> Splitter<R> {
         if self.ended {
             return Ok(false);
         }
-        let before = self.held.len();
-        self.held.resize(before + BLOCK, 0);
         let read = loop {
-            match self.input.read(&mut self.held[before..]) {
+            match self.input.read(&mut self.incoming) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                other => break other,
+                other => break other?,
             }
         };
-        let read = match read {
-            Ok(read) => read,
-            Err(error) => {
-                self.held.truncate(before);
-                return Err(error);
-            }
-        };
-        self.held.truncate(before + read);
+        self.held.extend_from_slice(&self.incoming[..read]);
         self.ended = read == 0;
         self.short = read < BLOCK;
         Ok(read > 0)
     }
 
-    /// An array, or an object whose first line does not end it and whose second goes on with it, is a document.
-    fn find_layout(&mut self) -> io::Result<()> {
+    /// Finds out how what follows is laid out. The empty lines before it are a block of their own, so that they are
+    /// not held however many there are.
+    fn find_layout(&mut self) -> io::Result<Option<Cut>> {
         loop {
-            let blank = self.held.iter().take_while(|byte| byte.is_ascii_whitespace()).count();
-            let rest = &self.held[blank..];
-            let decided = match rest.first() {
-                None => self.ended.then_some(false),
-                Some(b'[') => Some(true),
-                Some(b'{') => match rest.iter().position(|byte| *byte == b'\n') {
-                    Some(end) if balance(&rest[..end]) > 0 => rest[end..]
-                        .iter()
-                        .find(|byte| !byte.is_ascii_whitespace())
-                        .map(|next| matches!(next, b'"' | b'}')),
-                    Some(_) => Some(false),
-                    None => (self.ended || rest.len() > self.limit).then_some(false),
-                },
-                Some(_) => Some(false),
-            };
-            if let Some(document) = decided {
-                self.layout = if document {
-                    Layout::Document(Scan { line: 1, ..Scan::default() })
-                } else {
-                    Layout::Lines
-                };
-                return Ok(());
+            // No more than this is looked at, so that the answer is the same however the bytes come in.
+            let seen = &self.held[..self.held.len().min(self.limit.saturating_add(1))];
+            let blank = seen.iter().take_while(|byte| byte.is_ascii_whitespace()).count();
+            if let Some(end) = seen[..blank].iter().rposition(|byte| *byte == b'\n') {
+                return Ok(Some(self.cut_lines(end + 1)));
             }
-            if !self.fill()? && self.held.len() > blank {
-                // Only an opening line, and then nothing.
-                self.layout = Layout::Lines;
-                return Ok(());
+            if let Some(document) = is_document(&seen[blank..], self.ended || seen.len() > self.limit) {
+                let scan = Scan { line: 1, ..Scan::default() };
+                self.layout = if document { Layout::Document(scan) } else { Layout::Lines };
+                return Ok(None);
             }
+            self.fill()?;
         }
     }
 
     fn next_lines(&mut self) -> io::Result<Option<Cut>> {
         loop {
             if let Some(end) = self.held.iter().rposition(|byte| *byte == b'\n') {
-                let rest = self.held.split_off(end + 1);
-                let bytes = std::mem::replace(&mut self.held, rest);
-                let lines = count_lines(&bytes);
-                return Ok(Some(Cut { bytes, items: Items::Lines, lines, mark: false, pause: false }));
+                return Ok(Some(self.cut_lines(end + 1)));
             }
-            if self.held.len() > self.limit {
+            // One more, because a CR at the end is none of the line's.
+            if self.held.len() > self.limit.saturating_add(1) {
                 return self.skip_line().map(Some);
             }
             if !self.fill()? {
                 let bytes = std::mem::take(&mut self.held);
-                let cut = Cut { bytes, items: Items::Lines, lines: 1, mark: false, pause: false };
+                let cut = Cut { bytes, items: Items::Lines, ..Cut::nothing(1) };
                 return Ok((!cut.bytes.is_empty()).then_some(cut));
             }
         }
+    }
+
+    fn cut_lines(&mut self, end: usize) -> Cut {
+        let bytes = self.cut_bytes(end);
+        let lines = count_lines(&bytes);
+        Cut { bytes, items: Items::Lines, ..Cut::nothing(lines) }
+    }
+
+    fn cut_bytes(&mut self, end: usize) -> Vec<u8> {
+        let rest = self.held.split_off(end);
+        std::mem::replace(&mut self.held, rest)
     }
 
     /// Lets go of a line that is too long, up to its end.
@@ -198,66 +223,82 @@ impl<R: Read> Splitter<R> {
                 break;
             }
         }
-        let piece = Piece { start: 0, end: 0, line: 1, oversized: true };
-        Ok(Cut { bytes: Vec::new(), items: Items::Pieces(vec![piece]), lines: 1, mark: false, pause: false })
+        let piece = Piece { start: 0, end: 0, line: 1, trouble: Some(Trouble::Oversized) };
+        Ok(Cut { items: Items::Pieces(vec![piece]), ..Cut::nothing(1) })
     }
 
     fn next_pieces(&mut self) -> io::Result<Option<Cut>> {
         loop {
-            let Layout::Document(scan) = &mut self.layout else { return self.next_lines() };
+            let Layout::Document(scan) = &mut self.layout else { return Ok(None) };
             let mut pieces = Vec::new();
-            let over = scan.run(&self.held, self.limit, self.ended, &mut pieces);
-            if over {
-                // The array is closed: what follows is judged line by line.
-                let (at, lines) = (scan.at, scan.line - 1);
-                let rest = self.held.split_off(at);
-                let bytes = std::mem::replace(&mut self.held, rest);
-                self.layout = Layout::Lines;
-                return Ok(Some(Cut {
-                    bytes,
-                    items: Items::Pieces(pieces),
-                    lines,
-                    mark: false,
-                    pause: false,
-                }));
+            let closed = scan.run(&self.held, self.limit, &mut pieces);
+            if self.ended && !closed {
+                scan.end(self.limit, &mut pieces);
             }
             // The bytes of the item that is not whole yet go on to the next block, and its lines with them.
             let (keep, lines) = scan.hand_over(self.limit);
-            if !pieces.is_empty() {
-                let rest = self.held.split_off(keep);
-                let bytes = std::mem::replace(&mut self.held, rest);
-                return Ok(Some(Cut {
-                    bytes,
-                    items: Items::Pieces(pieces),
-                    lines,
-                    mark: false,
-                    pause: false,
-                }));
+            if closed {
+                self.layout = Layout::Closed;
+            } else if self.ended {
+                self.layout = Layout::Lines;
             }
-            if keep > 0 {
-                self.held.drain(..keep);
-                let cut =
-                    Cut { bytes: Vec::new(), items: Items::Pieces(pieces), lines, mark: false, pause: false };
-                if lines > 0 {
-                    return Ok(Some(cut));
-                }
+            if closed || self.ended || lines > 0 || !pieces.is_empty() {
+                let bytes = self.cut_bytes(keep);
+                return Ok(Some(Cut { bytes, items: Items::Pieces(pieces), ..Cut::nothing(lines) }));
             }
-            if !self.fill()? && self.held.is_empty() {
-                return Ok(None);
-            }
-            if self.ended
-                && matches!(&self.layout, Layout::Document(scan) if scan.item.is_none())
-                && self.held.is_empty()
-            {
-                return Ok(None);
+            self.held.drain(..keep);
+            self.fill()?;
+        }
+    }
+
+    /// What stands on the line of the bracket that closed an array; nothing, most of the time.
+    fn close_line(&mut self) -> io::Result<Option<Cut>> {
+        loop {
+            let blank = self.held.iter().take_while(|byte| matches!(byte, b' ' | b'\t' | b'\r')).count();
+            self.held.drain(..blank);
+            if !self.held.is_empty() || !self.fill()? {
+                self.layout = Layout::Unknown;
+                let ends = self.held.first() == Some(&b'\n');
+                self.held.drain(..usize::from(ends));
+                return Ok(ends.then(|| Cut::nothing(1)));
             }
         }
     }
 }
 
+impl Cut {
+    /// No items; only lines that are over.
+    fn nothing(lines: u64) -> Self {
+        Self { bytes: Vec::new(), items: Items::Pieces(Vec::new()), lines, mark: false, pause: false }
+    }
+}
+
+/// Whether what begins so is a document: an array, or an object whose first line does not end it and whose second
+/// goes on with it. A line that was merely cut off is followed by one that begins anew. Nothing if more must be seen,
+/// unless there is `no_more`.
+fn is_document(text: &[u8], no_more: bool) -> Option<bool> {
+    let unsure = no_more.then_some(false);
+    match text.first() {
+        None => unsure,
+        Some(b'[') => Some(true),
+        Some(b'{') => {
+            let Some(end) = text.iter().position(|byte| *byte == b'\n') else { return unsure };
+            if !stays_open(&text[..end]) {
+                return Some(false);
+            }
+            let Some(next) = text[end..].iter().position(|byte| !byte.is_ascii_whitespace()) else {
+                return unsure;
+            };
+            let indented = text[end + next - 1] != b'\n';
+            Some(indented || matches!(text[end + next], b'"' | b'}' | b']' | b',' | b':'))
+        }
+        Some(_) => Some(false),
+    }
+}
+
 impl Scan {
     /// Scans what is there; says whether the outermost array has been closed.
-    fn run(&mut self, bytes: &[u8], limit: usize, ended: bool, pieces: &mut Vec<Piece>) -> bool {
+    fn run(&mut self, bytes: &[u8], limit: usize, pieces: &mut Vec<Piece>) -> bool {
         while let Some(byte) = bytes.get(self.at) {
             let at = self.at;
             self.at += 1;
@@ -273,58 +314,87 @@ impl Scan {
                 continue;
             }
             match byte {
-                b'[' if !self.in_array && self.item.is_none() => self.in_array = true,
-                b']' if self.in_array && self.depth == 0 => {
+                b'[' if self.array.is_none() && self.item.is_none() => self.array = Some(After::Opening),
+                b']' if self.array.is_some() && self.depth == 0 => {
                     self.finish(at, limit, pieces);
+                    if self.array == Some(After::Comma) {
+                        self.complain(Trouble::StrayComma, at, pieces);
+                    }
                     return true;
                 }
                 b'{' | b'[' => {
-                    self.begin(at);
+                    self.begin(at, pieces);
                     self.depth += 1;
                 }
                 b'}' | b']' => {
-                    self.begin(at);
+                    self.begin(at, pieces);
                     self.depth = self.depth.saturating_sub(1);
                     if self.depth == 0 {
                         self.finish(self.at, limit, pieces);
                     }
                 }
                 b'"' => {
-                    self.begin(at);
+                    self.begin(at, pieces);
                     self.quoted = true;
                 }
-                b',' if self.depth == 0 => self.finish(at, limit, pieces),
+                b',' if self.depth == 0 => self.comma(at, limit, pieces),
                 b' ' | b'\t' | b'\r' | b'\n' if self.depth == 0 => self.finish(at, limit, pieces),
-                _ => self.begin(at),
-            }
-        }
-        if ended {
-            let in_array = self.in_array;
-            self.finish(self.at, limit, pieces);
-            if in_array {
-                // The array was never closed: what is there at the end is not JSON, and says so.
-                pieces.push(Piece { start: self.at, end: self.at, line: self.line, oversized: false });
-                return true;
+                _ => self.begin(at, pieces),
             }
         }
         false
     }
 
-    fn begin(&mut self, at: usize) {
+    /// The input is over, whatever is still open.
+    fn end(&mut self, limit: usize, pieces: &mut Vec<Piece>) {
+        self.finish(self.at, limit, pieces);
+        if self.array.is_some() {
+            self.told = false;
+            self.complain(Trouble::Unclosed, self.at, pieces);
+        }
+    }
+
+    fn begin(&mut self, at: usize, pieces: &mut Vec<Piece>) {
         if self.item.is_none() {
+            if self.array == Some(After::Item) {
+                self.complain(Trouble::NoComma, at, pieces);
+            }
             self.item = Some((at, self.line));
             self.dropped = 0;
         }
     }
 
+    fn comma(&mut self, at: usize, limit: usize, pieces: &mut Vec<Piece>) {
+        self.finish(at, limit, pieces);
+        match self.array {
+            Some(After::Item) => {}
+            Some(After::Opening | After::Comma) => self.complain(Trouble::StrayComma, at, pieces),
+            // Outside of an array it is nobody's: an item that is not JSON.
+            None => {
+                self.begin(at, pieces);
+                self.finish(self.at, limit, pieces);
+            }
+        }
+        self.array = self.array.and(Some(After::Comma));
+    }
+
     fn finish(&mut self, end: usize, limit: usize, pieces: &mut Vec<Piece>) {
         if let Some((start, line)) = self.item.take() {
             let oversized = self.dropped + (end - start) > limit;
-            pieces.push(Piece { start, end, line, oversized });
+            pieces.push(Piece { start, end, line, trouble: oversized.then_some(Trouble::Oversized) });
+            self.array = self.array.and(Some(After::Item));
         }
         self.depth = 0;
         self.quoted = false;
         self.escaped = false;
+    }
+
+    /// Says what is wrong with the outermost array; once, since the rest follows from it.
+    fn complain(&mut self, trouble: Trouble, at: usize, pieces: &mut Vec<Piece>) {
+        if !self.told {
+            self.told = true;
+            pieces.push(Piece { start: at, end: at, line: self.line, trouble: Some(trouble) });
+        }
     }
 
     /// Prepares for the next block: returns how many bytes and lines stay behind.
@@ -350,9 +420,9 @@ impl Scan {
     }
 }
 
-/// How many brackets stay open at the end of a line.
-fn balance(line: &[u8]) -> i64 {
-    let (mut depth, mut quoted, mut escaped) = (0, false, false);
+/// Whether brackets stay open at the end of a line. One that ends within a string is broken, not open.
+fn stays_open(line: &[u8]) -> bool {
+    let (mut depth, mut quoted, mut escaped) = (0_i64, false, false);
     for byte in line {
         if quoted {
             quoted = escaped || *byte != b'"';
@@ -366,10 +436,13 @@ fn balance(line: &[u8]) -> i64 {
             _ => {}
         }
     }
-    depth
+    depth > 0 && !quoted
 }
 
 #[allow(clippy::naive_bytecount, reason = "one pass over a block, and it vectorises")]
 fn count_lines(bytes: &[u8]) -> u64 {
     bytes.iter().filter(|byte| **byte == b'\n').count() as u64
 }
+
+#[cfg(test)]
+mod tests;

@@ -13,7 +13,7 @@ use aaep::session::Step;
 
 use super::order::Order;
 use super::report::Report;
-use super::split::{Cut, Items, Piece, Splitter};
+use super::split::{Cut, Items, Piece, Splitter, Trouble};
 
 /// A block that has been checked. The strings of its steps stand in one text.
 pub(super) struct Block {
@@ -97,7 +97,7 @@ pub(super) fn run(
             driver.shared(splitter, &jobs_in, jobs * 3)
         })
     };
-    driver.finish();
+    driver.finish(result.is_ok());
     result
 }
 
@@ -178,8 +178,8 @@ impl Driver<'_> {
         }
     }
 
-    fn finish(self) {
-        if self.items == 0 && !self.report.is_deaf() {
+    fn finish(self, read_to_the_end: bool) {
+        if self.items == 0 && read_to_the_end && !self.report.is_deaf() {
             let mut findings = Findings::new(Face::Strict);
             Validator::refuse_empty(&mut findings);
             for finding in findings.list() {
@@ -189,7 +189,7 @@ impl Driver<'_> {
         self.order.finish(self.report);
         let lines = |n: u64| if n == 1 { "1 line".to_owned() } else { format!("{n} lines") };
         if self.notes.empty > 0 {
-            self.report.note(&format!("{} skipped because nothing is on them", lines(self.notes.empty)));
+            self.report.note(&format!("{} with nothing on, skipped", lines(self.notes.empty)));
         }
         if self.notes.crlf > 0 {
             self.report.note(&format!("{} in CR LF; the CR is taken as white space", lines(self.notes.crlf)));
@@ -249,7 +249,7 @@ impl Worker {
             }
             None => line,
         };
-        if line.iter().all(u8::is_ascii_whitespace) {
+        if line.len() <= self.limit && line.iter().all(u8::is_ascii_whitespace) {
             block.notes.empty += 1;
             return;
         }
@@ -257,13 +257,17 @@ impl Worker {
     }
 
     fn piece(&mut self, piece: &Piece, bytes: &[u8], block: &mut Block) {
-        if piece.oversized {
-            Validator::refuse_size(self.limit, &mut self.findings);
-            let findings = self.findings.take();
-            block.checked.push(CheckedItem { line: piece.line, findings, item: Item::Nothing });
-        } else {
-            self.item(piece.line, &bytes[piece.start..piece.end], block);
+        let Some(trouble) = piece.trouble else {
+            return self.item(piece.line, &bytes[piece.start..piece.end], block);
+        };
+        let findings = &mut self.findings;
+        match trouble {
+            Trouble::Oversized => Validator::refuse_size(self.limit, findings),
+            Trouble::NoComma => Validator::refuse_array("a comma is missing before this item", findings),
+            Trouble::StrayComma => Validator::refuse_array("an item is missing beside this comma", findings),
+            Trouble::Unclosed => Validator::refuse_array("the array is not closed", findings),
         }
+        block.checked.push(CheckedItem { line: piece.line, findings: findings.take(), item: Item::Nothing });
     }
 
     fn item(&mut self, line: u64, bytes: &[u8], block: &mut Block) {

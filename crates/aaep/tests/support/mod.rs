@@ -1,0 +1,33 @@
+//! What the property tests share: lawful random recordings, and how the core judges them.
+//!
+//! - [`choices`]: where a generator's decisions come from.
+//! - [`line`]: one event or reply that can be read and changed member by member.
+//! - [`words`]: what agents say, in several languages.
+//! - [`scribe`]: writes single lawful events and replies.
+//! - [`track`]: what one producer does in a session, block by block.
+//! - [`recording`]: sessions woven into one recording, with times and numbers.
+//! - [`judge`]: what the core finds in a recording.
+//! - [`odd`]: JSON that no agent should write.
+
+#![allow(dead_code, reason = "each test file uses a part of this")]
+
+pub(crate) mod choices;
+pub(crate) mod judge;
+pub(crate) mod line;
+pub(crate) mod odd;
+pub(crate) mod recording;
+pub(crate) mod scribe;
+pub(crate) mod track;
+pub(crate) mod words;
+
+use proptest::prelude::*;
+
+/// The decisions of one generated case. Fewer and smaller bytes make simpler cases, so that proptest shrinks well.
+pub(crate) fn decisions(most: usize) -> impl Strategy<Value = Vec<u8>> {
+    proptest::collection::vec(any::<u8>(), 0..most)
+}
+
+/// So many cases, and no file of old failures: a failing case is turned into a test with a name instead.
+pub(crate) fn cases(cases: u32) -> ProptestConfig {
+    ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() }
+}

@@ -1,0 +1,375 @@
+//! Every rule of the book, broken alone: the lines of a case go into the real `sayso validate`, and the rule's id, and
+//! no other, must come out.
+//!
+//! The cases stand in `tests/rules/*.json`, one file for each chapter; `base.json` holds the lawful lines that they
+//! change, `lawful.json` what must pass without a word. A line of a case is one of
+//!
+//! - `"tool.invoked"`: that line of `base.json`;
+//! - `{"of": …}`: the same, with `set` and `drop` (JSON pointers), `at` (seconds since the first line), `first` (members
+//!   that are written before all others) and `replace` (in the finished text) applied;
+//! - `{"raw": …}` or `{"hex": …}`: text or bytes as they are.
+//!
+//! In `set`, `{"$repeat": ["x", 3]}` is `"xxx"`, `{"$list": ["x#", 2]}` is `["x0", "x1"]` and `{"$deep": 2}` is
+//! `{"in": {"in": {}}}`. Event ids are fresh and each line is a second after the last, unless the case says otherwise.
+//!
+//! With `SAYSO_TEST_IGNORE=RULE` that rule is switched off, so that its cases must go red.
+
+use std::collections::BTreeSet;
+use std::error::Error;
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Output, Stdio};
+use std::sync::Arc;
+
+use aaep::Timestamp;
+use aaep::rule::{Face, Rule};
+use libtest_mimic::{Arguments, Failed, Trial};
+use serde_json::{Map, Value};
+
+const BASE: &str = "base.json";
+const LAWFUL: &str = "lawful.json";
+
+fn main() -> Result<ExitCode, Box<dyn Error>> {
+    let arguments = Arguments::from_args();
+    let base = Arc::new(Base::read()?);
+    let mut cases = read_cases(LAWFUL)?;
+    let mut trials = vec![every_base_line_passes(&base, &cases)];
+    for chapter in chapters()? {
+        cases.extend(read_cases(&chapter)?);
+    }
+    trials.push(every_rule_has_a_case(&cases));
+    for case in cases {
+        let base = Arc::clone(&base);
+        trials.push(Trial::test(case.name(), move || case.run(&base)));
+    }
+    Ok(libtest_mimic::run(&arguments, trials).exit_code())
+}
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/rules")
+}
+
+fn chapters() -> Result<Vec<String>, Box<dyn Error>> {
+    let mut names = Vec::new();
+    for entry in fs::read_dir(folder())? {
+        let path = entry?.path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        if path.extension().is_some_and(|extension| extension == "json") && name != BASE && name != LAWFUL {
+            names.push(name);
+        }
+    }
+    names.sort();
+    Ok(names)
+}
+
+fn read(name: &str) -> Result<Value, String> {
+    let text = fs::read_to_string(folder().join(name)).map_err(|error| format!("{name}: {error}"))?;
+    serde_json::from_str(&text).map_err(|error| format!("{name}: {error}"))
+}
+
+fn read_cases(name: &str) -> Result<Vec<Case>, String> {
+    let Value::Array(cases) = read(name)? else { return Err(format!("{name} is no array")) };
+    cases.iter().map(|case| Case::of(case).ok_or_else(|| format!("{name}: {case} is no case"))).collect()
+}
+
+fn every_rule_has_a_case(cases: &[Case]) -> Trial {
+    let covered: BTreeSet<String> = cases.iter().filter_map(|case| case.rule.clone()).collect();
+    let names: Vec<String> = cases.iter().map(Case::name).collect();
+    Trial::test("every rule has a case, and every case a rule and a name of its own", move || {
+        let rules: BTreeSet<String> = Rule::all().map(|rule| rule.id().to_owned()).collect();
+        let missing: Vec<_> = rules.difference(&covered).collect();
+        let unknown: Vec<_> = covered.difference(&rules).collect();
+        let mut seen = BTreeSet::new();
+        let doubled: Vec<_> = names.iter().filter(|name| !seen.insert(*name)).collect();
+        if missing.is_empty() && unknown.is_empty() && doubled.is_empty() {
+            return Ok(());
+        }
+        Err(format!("without a case: {missing:?}; no rule: {unknown:?}; twice: {doubled:?}").into())
+    })
+}
+
+/// The first lawful case is all of the base; that it passes is its own trial.
+fn every_base_line_passes(base: &Base, lawful: &[Case]) -> Trial {
+    let used: BTreeSet<String> = lawful.first().into_iter().flat_map(Case::base_lines).collect();
+    let unused: Vec<String> = base.0.keys().filter(|name| !used.contains(*name)).cloned().collect();
+    Trial::test("every base line is in the first lawful case", move || {
+        if unused.is_empty() { Ok(()) } else { Err(format!("not there: {unused:?}").into()) }
+    })
+}
+
+/// Lines, and the one rule that they break; none for a lawful case.
+struct Case {
+    rule: Option<String>,
+    what: String,
+    severity: Option<String>,
+    arguments: Vec<String>,
+    lines: Vec<Value>,
+}
+
+impl Case {
+    fn of(case: &Value) -> Option<Self> {
+        let text = |name: &str| Some(case.get(name)?.as_str()?.to_owned());
+        let arguments = case.get("args").and_then(Value::as_array).into_iter().flatten();
+        Some(Self {
+            rule: text("rule"),
+            what: text("what")?,
+            severity: text("severity"),
+            arguments: arguments.map(|it| it.as_str().map(str::to_owned)).collect::<Option<_>>()?,
+            lines: case.get("lines")?.as_array()?.clone(),
+        })
+    }
+
+    fn name(&self) -> String {
+        format!("{} {}", self.rule.as_deref().unwrap_or("lawful:"), self.what)
+    }
+
+    fn base_lines(&self) -> impl Iterator<Item = String> {
+        self.lines.iter().filter_map(|line| line.as_str().or(line["of"].as_str()).map(str::to_owned))
+    }
+
+    fn run(&self, base: &Base) -> Result<(), Failed> {
+        let input = self.input(base)?;
+        let output = self.validate(&input)?;
+        let told = Told::of(&output)?;
+        let expected = self.expected()?;
+        if told == expected {
+            return Ok(());
+        }
+        let (input, output) = (excerpt(&input), excerpt(&output.stdout));
+        Err(format!("expected {expected:?}\nfound {told:?}\ninput:\n{input}\noutput:\n{output}").into())
+    }
+
+    fn input(&self, base: &Base) -> Result<Vec<u8>, String> {
+        let mut input = Vec::new();
+        let mut stamp = Stamp { line: 0, millis: 0 };
+        for line in &self.lines {
+            input.extend(base.write(line, &mut stamp)?);
+            input.push(b'\n');
+        }
+        Ok(input)
+    }
+
+    fn validate(&self, input: &[u8]) -> Result<Output, Failed> {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_sayso"));
+        command.args(["validate", "--json"]).args(&self.arguments);
+        if let Ok(rule) = std::env::var("SAYSO_TEST_IGNORE") {
+            command.args(["--ignore", &rule]);
+        }
+        let mut child =
+            command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+        // It reads all of its input before it ends, and says little: no pipe fills up.
+        child.stdin.take().ok_or("there is no standard input")?.write_all(input)?;
+        Ok(child.wait_with_output()?)
+    }
+
+    fn expected(&self) -> Result<Told, String> {
+        let Some(id) = &self.rule else {
+            return Ok(Told { findings: BTreeSet::new(), exit: Some(0) });
+        };
+        let rule = Rule::find(id).ok_or_else(|| format!("{id} is no rule"))?;
+        let tolerant = self.arguments.iter().any(|argument| argument == "--receive");
+        let face = if tolerant { Face::Receive } else { Face::Strict };
+        let severity = self.severity.clone().unwrap_or_else(|| rule.severity(face).word().to_owned());
+        let exit = Some(i32::from(severity == "error"));
+        Ok(Told { findings: BTreeSet::from([(id.clone(), severity)]), exit })
+    }
+}
+
+/// Long inputs and outputs are no help to whoever reads a failure.
+fn excerpt(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).chars().take(4000).collect()
+}
+
+/// What a run of `sayso validate` says: each rule with its severity, and the exit code.
+#[derive(Debug, PartialEq)]
+struct Told {
+    findings: BTreeSet<(String, String)>,
+    exit: Option<i32>,
+}
+
+impl Told {
+    fn of(output: &Output) -> Result<Self, Failed> {
+        let mut findings = BTreeSet::new();
+        for line in std::str::from_utf8(&output.stdout)?.lines() {
+            let line: Value = serde_json::from_str(line)?;
+            if let (Some(rule), Some(severity)) = (line["rule"].as_str(), line["severity"].as_str()) {
+                findings.insert((rule.to_owned(), severity.to_owned()));
+            }
+        }
+        Ok(Self { findings, exit: output.status.code() })
+    }
+}
+
+/// Lawful events and messages by their names.
+struct Base(Map<String, Value>);
+
+/// What makes a line unlike the one before.
+struct Stamp {
+    line: u32,
+    millis: i64,
+}
+
+impl Stamp {
+    fn event_id(&self) -> String {
+        format!("evt_5e1f9a0c4b7d{:020x}", self.line)
+    }
+
+    fn timestamp(&self) -> Result<String, String> {
+        const BEGIN: i64 = 1_779_632_531_342; // 2026-05-24T14:22:11.342Z
+        let time = Timestamp::from_unix_millis(BEGIN + self.millis);
+        time.map(|time| time.to_string()).ok_or_else(|| format!("{} cannot be written", self.millis))
+    }
+}
+
+impl Base {
+    fn read() -> Result<Self, String> {
+        match read(BASE)? {
+            Value::Object(lines) => Ok(Self(lines)),
+            _ => Err(format!("{BASE} is no object")),
+        }
+    }
+
+    /// The bytes of a line.
+    fn write(&self, line: &Value, stamp: &mut Stamp) -> Result<Vec<u8>, String> {
+        if let Some(raw) = line["raw"].as_str() {
+            return Ok(raw.into());
+        }
+        if let Some(hex) = line["hex"].as_str() {
+            return bytes_of(hex).ok_or_else(|| format!("{hex} is not hexadecimal"));
+        }
+        if let Some(seconds) = line["at"].as_f64() {
+            stamp.millis = millis(seconds);
+        }
+        let text = self.text(line, stamp)?;
+        stamp.line += 1;
+        stamp.millis += 1000;
+        Ok(text.into())
+    }
+
+    fn text(&self, line: &Value, stamp: &Stamp) -> Result<String, String> {
+        let name = line.as_str().or(line["of"].as_str()).ok_or_else(|| format!("{line} is no line"))?;
+        let mut members = self.0.get(name).cloned().ok_or_else(|| format!("there is no base {name}"))?;
+        for (pointer, value) in [("/event_id", stamp.event_id()), ("/timestamp", stamp.timestamp()?)] {
+            if let Some(member) = members.pointer_mut(pointer) {
+                *member = value.into();
+            }
+        }
+        for (pointer, value) in line["set"].as_object().into_iter().flatten() {
+            set(&mut members, pointer, built(value))?;
+        }
+        for pointer in line["drop"].as_array().into_iter().flatten() {
+            drop_member(&mut members, pointer.as_str().unwrap_or_default())?;
+        }
+        let mut text = written(&members, &line["first"])?;
+        for (old, new) in line["replace"].as_object().into_iter().flatten() {
+            if !text.contains(old.as_str()) {
+                return Err(format!("{old} is not in {text}"));
+            }
+            text = text.replacen(old.as_str(), new.as_str().unwrap_or_default(), 1);
+        }
+        Ok(text)
+    }
+}
+
+#[allow(clippy::cast_possible_truncation, reason = "seconds of a case are few")]
+fn millis(seconds: f64) -> i64 {
+    (seconds * 1000.0).round() as i64
+}
+
+fn bytes_of(hex: &str) -> Option<Vec<u8>> {
+    let pairs = (0..hex.len()).step_by(2).map(|at| hex.get(at..at + 2));
+    pairs.map(|pair| u8::from_str_radix(pair?, 16).ok()).collect()
+}
+
+fn set(members: &mut Value, pointer: &str, value: Value) -> Result<(), String> {
+    let (parent, name) = parent_of(members, pointer)?;
+    match parent {
+        Value::Object(members) => {
+            members.insert(name, value);
+        }
+        Value::Array(items) => match name.parse::<usize>().ok().and_then(|at| items.get_mut(at)) {
+            Some(item) => *item = value,
+            None => items.push(value),
+        },
+        _ => return Err(format!("{pointer} cannot be set")),
+    }
+    Ok(())
+}
+
+fn drop_member(members: &mut Value, pointer: &str) -> Result<(), String> {
+    let (parent, name) = parent_of(members, pointer)?;
+    let dropped = parent.as_object_mut().and_then(|members| members.remove(&name));
+    dropped.map(|_| ()).ok_or_else(|| format!("{pointer} is not there"))
+}
+
+fn parent_of<'v>(members: &'v mut Value, pointer: &str) -> Result<(&'v mut Value, String), String> {
+    let wrong = || format!("{pointer} leads nowhere");
+    let (parent, name) = pointer.rsplit_once('/').ok_or_else(wrong)?;
+    let parent = members.pointer_mut(parent).ok_or_else(wrong)?;
+    Ok((parent, name.replace("~1", "/").replace("~0", "~")))
+}
+
+/// A value with its `$repeat`, `$list` and `$deep` carried out.
+fn built(value: &Value) -> Value {
+    let count = |name: &str| usize::try_from(value[name][1].as_u64()?).ok();
+    if let (Some(text), Some(count)) = (value["$repeat"][0].as_str(), count("$repeat")) {
+        return text.repeat(count).into();
+    }
+    if let Some(count) = count("$list") {
+        return (0..count).map(|at| numbered(&value["$list"][0], at)).collect();
+    }
+    if let Some(depth) = value["$deep"].as_u64() {
+        let inside = |value| Value::Object(Map::from_iter([("in".to_owned(), value)]));
+        return (0..depth).fold(Value::Object(Map::new()), |value, _| inside(value));
+    }
+    match value {
+        Value::Array(items) => items.iter().map(built).collect(),
+        Value::Object(members) => members.iter().map(|(name, value)| (name.clone(), built(value))).collect(),
+        _ => value.clone(),
+    }
+}
+
+/// A value with its number in the place of each `#`.
+fn numbered(value: &Value, number: usize) -> Value {
+    match value {
+        Value::String(text) => text.replace('#', &number.to_string()).into(),
+        Value::Object(members) => {
+            members.iter().map(|(name, value)| (name.clone(), numbered(value, number))).collect()
+        }
+        _ => value.clone(),
+    }
+}
+
+/// An object as text, its members in the order that §3.6 advises; after those of `first`.
+fn written(members: &Value, first: &Value) -> Result<String, String> {
+    const ADVISED: [&str; 12] = [
+        "@context",
+        "aaep_version",
+        "type",
+        "event_id",
+        "session_id",
+        "sequence_number",
+        "timestamp",
+        "producer",
+        "verbosity",
+        "urgency",
+        "localization_hints",
+        "correlation_id",
+    ];
+    let members = members.as_object().ok_or("a line is an object")?;
+    let rank = |name: &str| {
+        if first.as_array().is_some_and(|first| first.iter().any(|it| it == name)) {
+            return 0;
+        }
+        match ADVISED.iter().position(|advised| *advised == name) {
+            Some(at) => at + 1,
+            None => ADVISED.len() + 1 + usize::from(name == "extensions"),
+        }
+    };
+    let mut members: Vec<_> = members.iter().collect();
+    members.sort_by_key(|(name, _)| rank(name));
+    let members: Vec<_> =
+        members.into_iter().map(|(name, value)| format!("{}:{value}", Value::from(&**name))).collect();
+    Ok(format!("{{{}}}", members.join(",")))
+}
