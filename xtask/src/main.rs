@@ -1,2 +1,58 @@
-//! x
-fn main() {}
+//! `cargo xtask test`: sets up what the tests need, then runs everything and says how long each stage took.
+
+mod conformance;
+mod fuzz;
+mod setup;
+mod stage;
+mod switch_off;
+
+use std::process::ExitCode;
+
+use stage::Stages;
+
+const USAGE: &str = "usage: cargo xtask COMMAND
+
+  test                 set-up, format, clippy, all tests, conformance table, switched-off rules, fuzzing
+  conformance [check]  writes docs/conformance.md, or says whether it is stale
+  rules [N]            runs each rule's test with its rule switched off and demands red; N takes every Nth rule
+  fuzz [RUNS]          fuzzes each target, 200000 runs if not said
+  bench                runs the benchmarks";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let mut stages = Stages::default();
+    match *words.as_slice() {
+        ["test"] => test(&mut stages),
+        ["conformance"] => stages.run("conformance", conformance::write),
+        ["conformance", "check"] => stages.run("conformance", conformance::check),
+        ["rules"] => stages.run("rules switched off", || switch_off::run(1)),
+        ["rules", step] if step.parse::<usize>().is_ok_and(|step| step > 0) => {
+            stages.run("rules switched off", || switch_off::run(step.parse().unwrap_or(1)));
+        }
+        ["fuzz"] => fuzz_all(&mut stages, fuzz::RUNS),
+        ["fuzz", runs] if runs.parse::<u64>().is_ok() => fuzz_all(&mut stages, runs.parse().unwrap_or(fuzz::RUNS)),
+        ["bench"] => stages.cargo("bench", &["bench", "-p", "sayso-benches", "--bench", "validate"]),
+        _ => {
+            eprintln!("{USAGE}");
+            return ExitCode::from(2);
+        }
+    }
+    stages.finish()
+}
+
+fn test(stages: &mut Stages) {
+    stages.run("set-up", setup::run);
+    stages.cargo("format", &["fmt", "--all", "--check"]);
+    stages.cargo("clippy", &["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"]);
+    stages.cargo("tests", &["test", "--workspace", "--locked"]);
+    stages.run("conformance", conformance::check);
+    stages.run("rules switched off", || switch_off::run(1));
+    fuzz_all(stages, fuzz::RUNS);
+}
+
+fn fuzz_all(stages: &mut Stages, runs: u64) {
+    for target in fuzz::TARGETS {
+        stages.run(&format!("fuzz {target}"), || fuzz::run(target, runs));
+    }
+}

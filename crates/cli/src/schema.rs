@@ -25,20 +25,16 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
             }
         };
     }
-    let text = match &arguments.name {
-        None => schemas.iter().map(|schema| format!("{}\n", schema.name)).collect(),
-        Some(name) => {
-            let wanted = name.trim_start_matches("aaep:").replace(':', ".");
-            match schemas.into_iter().find(|schema| schema.name == wanted) {
-                Some(schema) => schema.text,
-                None => {
-                    eprintln!("sayso: there is no schema {name:?}; `sayso schema` lists them all");
-                    return Outcome::Failed;
-                }
-            }
-        }
+    let Some(name) = &arguments.name else {
+        let names: Vec<_> = schemas.iter().map(|schema| &*schema.name).collect();
+        return print(&(names.join("\n") + "\n"));
     };
-    print(&text)
+    let wanted = name.trim_start_matches("aaep:").replace(':', ".");
+    let Some(schema) = schemas.iter().find(|schema| schema.name == wanted) else {
+        eprintln!("sayso: there is no schema {name:?}; `sayso schema` lists them all");
+        return Outcome::Failed;
+    };
+    print(&schema.text)
 }
 
 fn print(text: &str) -> Outcome {

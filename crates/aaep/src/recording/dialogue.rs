@@ -1,11 +1,13 @@
 //! The handshake as a recording shows it (chapter 5): every request answered, no terms wider than asked, and what was
 //! agreed kept.
 
+use std::collections::VecDeque;
+
 use super::Place;
 use crate::event::{CoalesceHint, Verbosity};
 use crate::message::{Boundary, Capabilities, CognitiveLoad, EventFilters, Message, SubscriptionRequest};
 use crate::rule::{self, Finding, Findings, Rule, Severity};
-use crate::session::Body;
+use crate::session::{Body, Step};
 
 /// Subscriptions and open requests beyond this are not followed.
 const MOST: usize = 1024;
@@ -24,7 +26,14 @@ struct Subscription {
     honored: Capabilities,
     renegotiation: Option<(Capabilities, Place)>,
     closed: bool,
+    /// The times of the last events that were not critical, as many as may come in [`WINDOW_MILLIS`].
+    times: VecDeque<i64>,
 }
+
+/// A rate is judged over so long, and a fifth more is let pass, as the protocol's own suite does (C-C22).
+const WINDOW_MILLIS: i64 = 5000;
+/// Faster than this the rate is not judged.
+const FASTEST: u64 = 10_000;
 
 impl Dialogue {
     pub(super) fn message(&mut self, message: &Message, place: Place, findings: &mut Findings) {
@@ -100,6 +109,7 @@ impl Dialogue {
                 honored,
                 renegotiation: None,
                 closed: false,
+                times: VecDeque::new(),
             });
         }
     }
@@ -122,12 +132,16 @@ impl Dialogue {
     }
 
     /// An event that was sent. Whose terms it must keep is known only where the recording has one subscription.
-    pub(super) fn event(&self, body: &Body<&str>, findings: &mut Findings) {
-        let [subscription] = &*self.subscriptions else { return };
+    pub(super) fn event(&mut self, step: &Step<&str>, findings: &mut Findings) {
+        let [subscription] = &mut *self.subscriptions else { return };
+        let body = &step.body;
         let pointer = || "/type".to_owned();
         if subscription.closed {
             let found = format!("{} is closed", subscription.id);
             return findings.push(rule::AFTER_CLOSE, String::new(), found);
+        }
+        if let (Some(at), Some(_)) = (step.at, filterable(body)) {
+            subscription.paced(at.unix_millis(), findings);
         }
         match body {
             Body::Confirmation(_) if !subscription.replies(|it| it.supports_confirmation_reply) => {
@@ -201,6 +215,22 @@ fn filterable(body: &Body<&str>) -> Option<&'static str> {
 }
 
 impl Subscription {
+    /// An event that the rate counts.
+    fn paced(&mut self, now: i64, findings: &mut Findings) {
+        let rate = self.honored.max_events_per_second.or(self.requested.max_events_per_second);
+        let Some(rate) = rate.filter(|rate| *rate <= FASTEST) else { return };
+        let most = usize::try_from(rate * 6).unwrap_or(usize::MAX);
+        if self.times.len() >= most
+            && let Some(first) = self.times.pop_front()
+            && now - first < WINDOW_MILLIS
+        {
+            let found = format!("more than {most} came within 5 seconds, at {rate} a second");
+            findings.push(rule::RATE_KEPT, "/timestamp".to_owned(), found);
+            self.times.clear();
+        }
+        self.times.push_back(now);
+    }
+
     /// Whether it can answer: as honored, else as requested (C-C6), else not.
     fn replies(&self, flag: impl Fn(&Capabilities) -> Option<bool>) -> bool {
         flag(&self.honored).or(flag(&self.requested)).unwrap_or(false)
@@ -235,6 +265,7 @@ impl Subscription {
             let pointer = format!("/honored_capabilities/{name}");
             findings.push(rule::TERMS_KEPT, pointer, "it changed, and nobody asked for that".to_owned());
         }
+        self.times.clear();
         overlay(&mut self.requested, wish);
         not_wider(&self.requested, honored, findings);
         overlay(&mut self.honored, honored.clone());

@@ -138,7 +138,7 @@ impl<H: BuildHasher> Recording<H> {
                 return;
             }
         }
-        self.dialogue.event(&step.body, findings);
+        self.dialogue.event(step, findings);
         if self.open.contains_key(&session) || self.begin(session, step, place, findings) {
             self.follow(session, step, findings);
         }

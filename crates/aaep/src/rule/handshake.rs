@@ -60,12 +60,15 @@ rules! {
     TERMS_KEPT: "AAEP-5.7.1-1" error/error @10 "what subscription.renegotiate leaves out stays as it was";
     AFTER_CLOSE: "AAEP-5.8.2-1" error/error @10 "nothing is sent to a subscription that is closed";
     EXCLUDED: "AAEP-5.3.1.7-1" error/error @10 "an event that the filters keep out is not sent, unless it is critical"
-        follows ["C-C4", "C-C5"];
+        follows ["C-C4", "C-C5"] also ["AAEP-5.4.4-6", "AAEP-5.7.2-1", "AAEP-9.5.1-4"];
     CONFIRMATION_WITHHELD: "AAEP-5.3.1.4-1" error/error @10
         "agent.awaiting.confirmation is not sent to a subscription that cannot answer it" follows ["C-C1"];
     CLARIFICATION_WITHHELD: "AAEP-5.3.1.5-1" error/error @10
         "agent.awaiting.clarification is not sent to a subscription that cannot answer it" follows ["C-C1"];
-    BOUNDARY_HONORED: "AAEP-5.3.1.6-1" warning/warning @10
+RATE_KEPT: "AAEP-5.3.1.1-2" error/error @10
+        "events that are not critical come no faster than the honored rate, with a fifth more in any five seconds"
+        follows ["C-C22"] also ["AAEP-4.2.2-4"];
+        BOUNDARY_HONORED: "AAEP-5.3.1.6-1" warning/warning @10
         "coalesce_hint should be one of the honored coalesce_boundaries, or completion on the last chunk" follows ["C-B13"];
 
     // Renegotiation and close (digest, section 19)

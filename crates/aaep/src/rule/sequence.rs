@@ -61,9 +61,9 @@ rules! {
     HIGH_RISK_CONSENT: "AAEP-2.3.5-1" error/error @10
         "what is of high risk is invoked only after a confirmation for it was accepted" follows ["C-B3"];
     BLOCKED: "AAEP-6.1-1" error/error @10 "an action waits until its confirmation is answered"
-        also ["AAEP-2.2.14-1", "AAEP-6.1-4"];
+        also ["AAEP-2.2.14-1", "AAEP-6.1-4", "AAEP-6.3.4-2"];
     AFTER_REJECT: "AAEP-4.5.3-1" error/error @10
-        "no action without an accepting reply, and none after a rejecting one" follows ["C-B1"] also ["AAEP-A.4-3"];
+        "no action without an accepting reply, and none after a rejecting one" follows ["C-B1"] also ["AAEP-A.4-3", "AAEP-2.2.15-2", "AAEP-5.9-2", "AAEP-6.3.4-3", "AAEP-6.3.4-4", "AAEP-6.3.4-7", "AAEP-6.3.5-1", "AAEP-10.2.2-2"];
     MODIFIED_ACTION: "AAEP-6.3.2-1" error/error @10
         "an accepting reply with a modified_action counts as a rejecting one where modification is not supported";
     REJECT_SHOWN: "AAEP-4.5.3-3" error/error @10

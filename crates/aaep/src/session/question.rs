@@ -26,6 +26,8 @@ pub(super) struct Questions {
     tokens: HashSet<Box<str>>,
     /// The last refusal that has been shown: `true` if it was an acceptance of something else.
     refused: Option<bool>,
+    /// The calls and digests of actions whose refusal has been shown.
+    refused_actions: HashSet<Box<str>>,
 }
 
 #[derive(Clone, Debug)]
@@ -38,6 +40,7 @@ struct Question {
     deadline_millis: Option<i64>,
     progress: u8,
     status: Status,
+    heard: Heard,
     /// An event has shown how it was resolved.
     shown: bool,
 }
@@ -76,6 +79,15 @@ enum Status {
     },
     /// A clarification that has its answer, or never will.
     Answered,
+}
+
+/// What the recording has of a person's reply to a question.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Heard {
+    Nothing,
+    InTime,
+    /// Without effect (§6.3.4), and so no reason to go on.
+    TooLate,
 }
 
 /// A tool that is about to run.
@@ -164,6 +176,7 @@ impl Questions {
             deadline_millis: asked_millis.map(|asked| asked.saturating_add(timeout)),
             progress: 0,
             status: Status::Open,
+            heard: Heard::Nothing,
             shown: false,
         });
     }
@@ -203,6 +216,7 @@ impl Questions {
                 return findings.push(rule::REPLY_ALLOWED, "/decision".to_owned(), found);
             }
         };
+        question.heard = Heard::InTime;
         question.resolve(status, Some(reply.timestamp.unix_millis()), findings);
     }
 
@@ -245,6 +259,7 @@ impl Questions {
         let at = at.unix_millis();
         // Too late has no effect (§6.3.4); the default holds from the next event on.
         if question.deadline_millis.is_some_and(|deadline| at >= deadline) {
+            question.heard = Heard::TooLate;
             return None;
         }
         if question.asked_millis.is_some_and(|asked| at <= asked) {
@@ -315,10 +330,13 @@ impl Questions {
         for question in &mut self.list {
             question.shown |= question.status != Status::Open;
         }
-        let refused = &mut self.refused;
-        self.list.retain(|question| match question.status {
+        let (refused, actions) = (&mut self.refused, &mut self.refused_actions);
+        self.list.retain_mut(|question| match question.status {
             Status::Refused { modified } => {
                 *refused = Some(modified);
+                if let About::Action { call, digest, .. } = &mut question.about {
+                    actions.extend([call.take(), digest.take()].into_iter().flatten());
+                }
                 false
             }
             Status::Answered => false,
@@ -330,7 +348,9 @@ impl Questions {
     pub(super) fn act(&mut self, wish: &Wish<'_>, findings: &mut Findings) {
         if wish.irreversible || wish.high_risk {
             self.spend(wish, findings);
-        } else if let Some(rule) = self.list.iter().find_map(|question| question.forbids(wish)) {
+        } else if let Some(rule) =
+            self.list.iter().find_map(|question| question.forbids(wish)).or_else(|| self.refused_before(wish))
+        {
             findings.push(rule, "/tool".to_owned(), "the person has not agreed to it".to_owned());
         }
         for question in &mut self.list {
@@ -338,15 +358,19 @@ impl Questions {
         }
     }
 
+    /// Whether this very call was refused, and nobody has agreed to it since.
+    fn refused_before(&self, wish: &Wish<'_>) -> Option<Rule> {
+        let named = |name: Option<&str>| name.is_some_and(|name| self.refused_actions.contains(name));
+        let refused = named(wish.call) || named(wish.digest);
+        (refused && !self.list.iter().any(|question| question.allows(wish))).then_some(rule::AFTER_REJECT)
+    }
+
     fn spend(&mut self, wish: &Wish<'_>, findings: &mut Findings) {
         let pointer = || "/tool".to_owned();
-        let accepted = |question: &&Question| {
-            matches!(question.status, Status::Accepted { .. }) && question.covers(wish)
-        };
         let best = self
             .list
             .iter()
-            .filter(accepted)
+            .filter(|question| question.allows(wish))
             .max_by_key(|question| {
                 (question.status == Status::Accepted { silent: false }, question.agent == wish.agent)
             })
@@ -478,6 +502,19 @@ impl Question {
             matches!(a, Status::Accepted { .. }) == matches!(b, Status::Accepted { .. })
         };
         let in_time = matches!((at, self.deadline_millis), (Some(at), Some(deadline)) if at < deadline);
+        let accepts = matches!(said, Status::Accepted { .. });
+        let modified = self.status == (Status::Refused { modified: true });
+        if self.heard == Heard::InTime && told.decision.is_some() && !modified && !same(said, self.status) {
+            let (rule, found) = if accepts {
+                (rule::AFTER_REJECT, "the person has refused")
+            } else {
+                (rule::RESOLUTION_SHOWN, "the person has accepted")
+            };
+            return findings.push(rule, pointer(), found.to_owned());
+        }
+        if self.heard == Heard::TooLate && told.by == Some("reply") && accepts {
+            findings.push(rule::DEFAULT_APPLIED, pointer(), "the reply came too late".to_owned());
+        }
         match told.by {
             Some("timeout" | "closure" | "unreachable") => {
                 if told.by == Some("timeout") && in_time {
@@ -491,7 +528,7 @@ impl Question {
             // A reply that the recording has speaks for itself; one that it has not is believed.
             Some("reply") => {
                 if let Status::Refused { modified: false } = self.status
-                    && matches!(said, Status::Accepted { .. })
+                    && accepts
                     && in_time
                 {
                     findings.push(rule::AFTER_REJECT, pointer(), "the person has refused".to_owned());
@@ -510,7 +547,7 @@ impl Question {
 
     /// The agent has left awaiting_input without a word about this question.
     fn passed_over(&mut self, to: &str, at: Option<i64>, findings: &mut Findings) {
-        if self.is_confirmation() && to == "calling_tool" {
+        if self.is_confirmation() && to == "calling_tool" && self.heard == Heard::Nothing {
             let found = format!("no reply to {} is recorded; going on is taken as accepted", self.token);
             findings.warn(rule::IRREVERSIBLE_CONSENT, "/to_state".to_owned(), found);
             self.resolve(Status::Accepted { silent: false }, at, findings);
@@ -519,7 +556,12 @@ impl Question {
         }
     }
 
-    /// Whether an accepted question is about this very call, as far as it says (design, decision 6).
+    /// Whether the person has agreed to this very call.
+    fn allows(&self, wish: &Wish<'_>) -> bool {
+        matches!(self.status, Status::Accepted { .. }) && self.covers(wish)
+    }
+
+    /// Whether a question is about this very call, as far as it says (design, decision 6).
     fn covers(&self, wish: &Wish<'_>) -> bool {
         let About::Action { tool, call, digest, .. } = &self.about else { return false };
         tool.as_deref().is_none_or(|tool| tool == wish.tool)

@@ -36,10 +36,9 @@ pub(crate) fn errors(document: &Value, face: Face) -> Vec<Finding> {
 
 /// Findings in a few lines, for whoever has to find out why a test failed.
 pub(crate) fn lines(findings: &[Finding]) -> String {
-    findings
-        .iter()
-        .map(|finding| format!("\n    {} at {:?}: {}", finding.rule.id(), finding.pointer, finding.message()))
-        .collect()
+    findings.iter().fold(String::new(), |text, finding| {
+        text + &format!("\n    {} at {:?}: {}", finding.rule.id(), finding.pointer, finding.message())
+    })
 }
 
 /// Schemas by the type of document that they describe, formats asserted: `format` alone asserts nothing in draft
@@ -82,9 +81,12 @@ impl Schemas {
         self.by_type.get(&compact_type(document)).or(self.envelope.as_ref())
     }
 
-    /// Whether there is a schema meant for such a document: for its type, or as an event for its envelope.
+    /// Whether there is a schema meant for such a document: for its type, or for its envelope if it is an event. A
+    /// manifest is none (C-F3).
     pub(crate) fn describe(&self, document: &Value) -> bool {
-        self.by_type.contains_key(&compact_type(document)) || document.get("@context").is_some()
+        let name = compact_type(document);
+        let event = document.get("@context").is_some() && name != "aaep:producer.manifest";
+        event || self.by_type.contains_key(&name)
     }
 }
 

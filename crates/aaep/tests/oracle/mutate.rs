@@ -217,7 +217,15 @@ fn add_member(document: &mut Value, random: &mut Random) {
 }
 
 fn in_another_language(document: &Value, suffixes: &[&str], random: &mut Random) -> String {
-    let names: Vec<&String> = document.as_object().into_iter().flat_map(|members| members.keys()).collect();
+    // Not of a name that was made so already: a tag may well be followed by another.
+    let made =
+        |name: &str| VARIANTS.iter().chain(NO_VARIANTS).any(|suffix| name.ends_with(&format!("_{suffix}")));
+    let names: Vec<_> = document
+        .as_object()
+        .into_iter()
+        .flat_map(|members| members.keys())
+        .filter(|name| !made(name.as_str()))
+        .collect();
     let name = if names.is_empty() { "summary_normal" } else { random.pick(&names).as_str() };
     format!("{name}_{}", random.pick(suffixes))
 }

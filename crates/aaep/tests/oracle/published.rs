@@ -106,9 +106,9 @@ pub(crate) const EXPECTED: &[(&str, &[&str], &[&str])] = &[
 ];
 
 const FINE: &[&str] = &[];
-/// Text for people without localization_hints: against §11.1 (C-A9), and no matter on receipt.
+/// Text for people without `localization_hints`: against §11.1 (C-A9), and no matter on receipt.
 const NO_HINTS: &[&str] = &["AAEP-11.1-1"];
-/// session_id, timestamp, producer and summary_normal are missing.
+/// `session_id`, `timestamp`, `producer` and `summary_normal` are missing.
 const NEARLY_NOTHING: &[&str] = &["AAEP-3.2-1", "AAEP-3.2-1", "AAEP-3.2-1", "AAEP-4.1.1-1"];
 /// All six members of the envelope are missing.
 const NOTHING: &[&str] =

@@ -1,4 +1,4 @@
-//! Chance that is the same in every run (SplitMix64), so that a difference can be met again.
+//! Chance that is the same in every run (`SplitMix64`), so that a difference can be met again.
 
 pub(crate) struct Random(u64);
 

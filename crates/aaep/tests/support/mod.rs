@@ -7,14 +7,19 @@
 //! - [`track`]: what one producer does in a session, block by block.
 //! - [`recording`]: sessions woven into one recording, with times and numbers.
 //! - [`judge`]: what the core finds in a recording.
+//! - [`mutation`] and [`edits`]: every single change that can be made to a recording.
+//! - [`reading`]: what a changed recording must still be, read a second time from the protocol.
 //! - [`odd`]: JSON that no agent should write.
 
 #![allow(dead_code, reason = "each test file uses a part of this")]
 
 pub(crate) mod choices;
+pub(crate) mod edits;
 pub(crate) mod judge;
 pub(crate) mod line;
+pub(crate) mod mutation;
 pub(crate) mod odd;
+pub(crate) mod reading;
 pub(crate) mod recording;
 pub(crate) mod scribe;
 pub(crate) mod track;

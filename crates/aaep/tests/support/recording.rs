@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use serde_json::{Value, json};
 
+use super::choices::Choices;
 use super::line::Line;
 use super::scribe::{Members, SUBSCRIPTION, Scribe, Voice, sentence};
 use super::track::{Draft, Pace, Track};
@@ -22,21 +23,25 @@ pub(crate) struct Recording {
 impl Recording {
     /// One to three sessions, interleaved, under a handshake or without one.
     pub(crate) fn of(bytes: &[u8]) -> Self {
-        let mut scribe = Scribe::new(bytes);
-        let mut ids: Vec<String> = Vec::new();
-        let mut sessions = Vec::new();
-        for _ in 0..=scribe.choices.below(3) {
-            let id = scribe.id("sess_");
-            let parent = ids.last().filter(|_| scribe.choices.flip()).cloned();
-            sessions.push(session(&mut scribe, &id, parent.as_deref()));
-            ids.push(id);
-        }
-        let lines = if scribe.choices.rarely(3) { handshake() } else { Vec::new() };
+        // What happens, and how it is woven: decisions of their own, so that neither uses up the other's.
+        let (story, weave) = bytes.split_at(bytes.len() * 2 / 3);
+        let (mut scribe, mut choices) = (Scribe::new(story), Choices::new(weave));
+        let lines = if choices.rarely(3) { handshake() } else { Vec::new() };
         let head = lines.len();
         let mut loom = Loom { lines, ..Loom::default() };
-        let numbered: Vec<_> = ids.iter().filter(|_| scribe.choices.flip()).cloned().collect();
-        for draft in interleaved(&mut scribe, sessions) {
-            loom.weave(&mut scribe, draft, &numbered);
+        let mut ids: Vec<String> = Vec::new();
+        let mut sessions = Vec::new();
+        for _ in 0..=choices.below(3) {
+            let id = scribe.id("sess_");
+            let parent = ids.last().filter(|_| choices.flip()).cloned();
+            if choices.rarely(3) {
+                loom.numbers.insert(id.clone(), 0);
+            }
+            sessions.push(session(&mut scribe, &mut choices, &id, parent.as_deref()));
+            ids.push(id);
+        }
+        for draft in interleaved(&mut choices, sessions) {
+            loom.weave(&mut choices, draft);
         }
         Self { lines: loom.lines, head }
     }
@@ -47,11 +52,10 @@ impl Recording {
 }
 
 /// One session, by one producer or two.
-fn session(scribe: &mut Scribe<'_>, id: &str, parent: Option<&str>) -> Vec<Draft> {
-    let agents: &[&'static str] =
-        if scribe.choices.rarely(3) { &["planner", "payments"] } else { &["planner"] };
+fn session(scribe: &mut Scribe<'_>, choices: &mut Choices<'_>, id: &str, parent: Option<&str>) -> Vec<Draft> {
+    let agents: &[&'static str] = if choices.rarely(3) { &["planner", "payments"] } else { &["planner"] };
     let voice = |agent| Voice { session: id.to_owned(), agent };
-    let end = scribe.choices.of(&["completed", "errored", "cancelled"]);
+    let end = choices.of(&["completed", "errored", "cancelled"]);
     let tracks: Vec<_> = agents
         .iter()
         .map(|agent| {
@@ -72,7 +76,7 @@ fn session(scribe: &mut Scribe<'_>, id: &str, parent: Option<&str>) -> Vec<Draft
     let ended = scribe.event(&voice("planner"), &format!("aaep:agent.session.{end}"), closing, None);
     let soon = |line| Draft { line, pace: Pace::Soon };
     let mut drafts = vec![soon(started)];
-    drafts.extend(interleaved(scribe, tracks));
+    drafts.extend(interleaved(choices, tracks));
     drafts.push(soon(ended));
     drafts
 }
@@ -143,7 +147,7 @@ fn handshake() -> Vec<Line> {
 }
 
 /// The strands in one row, each in its own order.
-fn interleaved(scribe: &mut Scribe<'_>, strands: Vec<Vec<Draft>>) -> Vec<Draft> {
+fn interleaved(choices: &mut Choices<'_>, strands: Vec<Vec<Draft>>) -> Vec<Draft> {
     let mut strands: Vec<_> = strands.into_iter().map(|strand| strand.into_iter().peekable()).collect();
     let mut row = Vec::new();
     loop {
@@ -151,7 +155,7 @@ fn interleaved(scribe: &mut Scribe<'_>, strands: Vec<Vec<Draft>>) -> Vec<Draft> 
         if strands.is_empty() {
             return row;
         }
-        let which = scribe.choices.below(strands.len());
+        let which = choices.below(strands.len());
         row.extend(strands[which].next());
     }
 }
@@ -163,12 +167,13 @@ struct Loom {
     elapsed: i64,
     /// Where each question stands.
     asked: HashMap<String, usize>,
+    /// The next number of each session that has numbers.
     numbers: HashMap<String, u64>,
 }
 
 impl Loom {
-    fn weave(&mut self, scribe: &mut Scribe<'_>, draft: Draft, numbered: &[String]) {
-        self.elapsed += scribe.choices.of(&[1, 0, 0, 7, 250, 1500]);
+    fn weave(&mut self, choices: &mut Choices<'_>, draft: Draft) {
+        self.elapsed += choices.of(&[1, 0, 0, 7, 250, 1500]);
         let Draft { mut line, pace } = draft;
         match &pace {
             Pace::Soon | Pace::Settles(_) => {}
@@ -178,15 +183,14 @@ impl Loom {
                 self.elapsed = self.elapsed.max(self.asked_at(token) + timeout * 1000);
             }
         }
-        line.set("timestamp", json!(clock(scribe, MORNING + self.elapsed)));
+        line.set("timestamp", json!(clock(choices, MORNING + self.elapsed)));
         if line.kind().is_question() {
             self.asked.insert(line.text("reply_token").to_owned(), self.lines.len());
         }
         if let Pace::Settles(token) = &pace {
-            self.grant_time(scribe, token);
+            self.grant_time(choices, token);
         }
-        if numbered.iter().any(|id| id == line.session()) {
-            let next = self.numbers.entry(line.session().to_owned()).or_insert(0);
+        if let Some(next) = self.numbers.get_mut(line.session()) {
             line.set("sequence_number", json!(*next));
             *next += 1;
         }
@@ -198,16 +202,16 @@ impl Loom {
     }
 
     /// A question that was answered had at least twice the time that it took, so that no countdown was due.
-    fn grant_time(&mut self, scribe: &mut Scribe<'_>, token: &str) {
+    fn grant_time(&mut self, choices: &mut Choices<'_>, token: &str) {
         let took = self.elapsed - self.asked_at(token);
-        let seconds = (took / 1000 + 1) * 2 + i64::from(u8::try_from(scribe.choices.below(40)).unwrap_or(0));
+        let seconds = (took / 1000 + 1) * 2 + i64::from(u8::try_from(choices.below(40)).unwrap_or(0));
         self.lines[self.asked[token]].set("timeout_seconds", Value::from(seconds));
     }
 }
 
 /// A time of the day, in one of the forms that §3.2.5 allows.
-pub(crate) fn clock(scribe: &mut Scribe<'_>, millis: i64) -> String {
-    match scribe.choices.below(6) {
+pub(crate) fn clock(choices: &mut Choices<'_>, millis: i64) -> String {
+    match choices.below(6) {
         4 => timestamp(millis, "000Z"),
         5 => timestamp(millis + 3_600_000, "+01:00"),
         _ => timestamp(millis, "Z"),

@@ -89,13 +89,11 @@ impl Arguments {
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
     let mut ignored = Vec::new();
     for id in &arguments.ignore {
-        match Rule::find(id) {
-            Some(rule) => ignored.push(rule),
-            None => {
-                eprintln!("sayso: {}", unknown_rule(id));
-                return Outcome::Failed;
-            }
-        }
+        let Some(rule) = Rule::find(id) else {
+            eprintln!("sayso: {}", unknown_rule(id));
+            return Outcome::Failed;
+        };
+        ignored.push(rule);
     }
     let mut report = Report::new(arguments.json, ignored);
     let mut failed = false;

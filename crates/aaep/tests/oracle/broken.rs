@@ -1,0 +1,286 @@
+//! What it means to break a decision, for a document that its published schema accepts: said again, apart from the
+//! code under test.
+
+use std::sync::LazyLock;
+
+use serde_json::Value;
+
+use crate::judge::compact_type;
+use crate::lawful;
+use crate::mutate::VARIANTS;
+use crate::pools::*;
+
+pub(crate) const CRITICAL: &[&str] = &[
+    "aaep:agent.session.errored",
+    "aaep:agent.awaiting.confirmation",
+    "aaep:agent.awaiting.clarification",
+    "aaep:agent.handoff.requested",
+];
+
+/// Members whose text is for people.
+const SPOKEN: &[&str] = &[
+    "summary_normal",
+    "summary_terse",
+    "summary_detailed",
+    "request_text",
+    "output_summary",
+    "remediation_hint",
+    "partial_result",
+    "description",
+    "args_summary",
+    "error_message",
+    "chunk",
+    "action",
+    "consequence",
+    "question",
+    "context",
+    "default_response",
+    "reason",
+];
+
+/// Members that are integers.
+const INTEGERS: &[&str] = &[
+    "sequence_number",
+    "tool_invocations_count",
+    "position",
+    "step",
+    "total_steps",
+    "expected_duration_ms",
+    "duration_ms",
+    "eta_ms",
+    "timeout_seconds",
+    "retry_after_seconds",
+    "max_events_per_second",
+    "pace_wpm",
+    "supported_conformance_levels",
+];
+
+pub(crate) fn members(document: &Value) -> impl Iterator<Item = (&String, &Value)> {
+    document.as_object().into_iter().flatten()
+}
+
+pub(crate) fn items(list: &Value) -> impl Iterator<Item = &Value> {
+    list.as_array().into_iter().flatten()
+}
+
+/// A number that is small enough to be compared; of others AAEP-3.8-5 or C-A19 speaks.
+#[allow(clippy::cast_possible_truncation, reason = "the range is checked")]
+pub(crate) fn count(value: &Value) -> Option<i64> {
+    value.as_i64().or_else(|| {
+        let number =
+            value.as_f64().filter(|number| value.is_f64() && number.abs() <= 9_007_199_254_740_992.0)?;
+        Some(number as i64)
+    })
+}
+
+/// Messages have no `@context`, and their schemas refuse one.
+pub(crate) fn is_event(document: &Value) -> bool {
+    document.get("@context").is_some()
+}
+
+pub(crate) fn is_core(document: &Value, name: &str) -> bool {
+    compact_type(document).strip_prefix("aaep:") == Some(name)
+}
+
+/// The full document of the same core type.
+fn lawful_like(document: &Value) -> Option<&'static Value> {
+    static LAWFUL: LazyLock<Vec<Value>> = LazyLock::new(lawful::published);
+    let name = compact_type(document);
+    LAWFUL.iter().find(|lawful| is_event(lawful) && lawful["type"] == *name)
+}
+
+/// What an event's type is, if it is no core type.
+pub(crate) fn type_of(document: &Value) -> Option<Type> {
+    let name = document["type"].as_str().filter(|_| is_event(document) && lawful_like(document).is_none())?;
+    if compact_type(document).starts_with("aaep:") {
+        return Some(Type::Reserved);
+    }
+    TYPES.iter().find(|(text, _)| *text == name).map(|(_, class)| *class)
+}
+
+pub(crate) fn time_of(document: &Value) -> Time {
+    let text = document["timestamp"].as_str().unwrap_or_default();
+    TIMES.iter().find(|(known, _)| *known == text).map_or(Time::Good, |(_, class)| *class)
+}
+
+/// Where the version is unknown, what is unknown may be new rather than wrong (C-A2).
+pub(crate) fn knows_version(document: &Value) -> bool {
+    document.get("aaep_version").is_none_or(|version| version == "1.0.0" || version == "0.1.0-draft")
+}
+
+pub(crate) fn has_stray_member(document: &Value) -> bool {
+    let Some(lawful) = lawful_like(document).filter(|_| knows_version(document)) else { return false };
+    members(document).any(|(name, _)| {
+        lawful.get(name).is_none() && !is_reserved_name(name) && variant_of(name, lawful).is_none()
+    })
+}
+
+pub(crate) fn has_reserved_member(document: &Value) -> bool {
+    is_event(document) && knows_version(document) && members(document).any(|(name, _)| is_reserved_name(name))
+}
+
+fn is_reserved_name(name: &str) -> bool {
+    matches!(name, "@id" | "@graph" | "@base" | "@vocab")
+        || name.starts_with("aaep_") && name != "aaep_version"
+}
+
+/// The field whose text `name` is in another language.
+fn variant_of<'n>(name: &'n str, lawful: &Value) -> Option<&'n str> {
+    VARIANTS
+        .iter()
+        .filter_map(|suffix| name.strip_suffix(suffix)?.strip_suffix('_'))
+        .find(|base| SPOKEN.contains(base) && lawful.get(base).is_some())
+}
+
+pub(crate) fn has_formless_variant(document: &Value) -> bool {
+    let Some(lawful) = lawful_like(document) else { return false };
+    members(document).any(|(name, value)| {
+        variant_of(name, lawful).is_some_and(|base| {
+            let limit = match base {
+                "summary_terse" | "remediation_hint" | "description" | "error_message" | "context"
+                | "default_response" => 4096,
+                _ => 16_384,
+            };
+            let may_be_empty = matches!(
+                base,
+                "request_text"
+                    | "output_summary"
+                    | "partial_result"
+                    | "args_summary"
+                    | "chunk"
+                    | "default_response"
+            );
+            !(is_text_up_to(value, limit) || may_be_empty && value == "")
+        })
+    })
+}
+
+pub(crate) fn is_text_up_to(value: &Value, limit: usize) -> bool {
+    value.as_str().is_some_and(|text| !text.is_empty() && text.chars().count() <= limit)
+}
+
+/// All that a person would hear of an event.
+pub(crate) fn spoken(document: &Value) -> Vec<&str> {
+    let core = lawful_like(document);
+    let heard = |name: &str| match core {
+        Some(lawful) => {
+            lawful.get(name).is_some() && SPOKEN.contains(&name) || variant_of(name, lawful).is_some()
+        }
+        None => name.starts_with("summary_"),
+    };
+    let labels = core.iter().flat_map(|_| items(&document["choices"])).map(|choice| &choice["label"]);
+    let step = core.iter().map(|_| &document["progress"]["description"]);
+    members(document)
+        .filter(|(name, _)| is_event(document) && heard(name))
+        .map(|(_, value)| value)
+        .chain(labels)
+        .chain(step)
+        .filter_map(Value::as_str)
+        .filter(|text| !text.is_empty())
+        .collect()
+}
+
+pub(crate) fn speaks(document: &Value) -> bool {
+    !spoken(document).is_empty()
+}
+
+/// Whether `@context` names a vocabulary beside the core.
+pub(crate) fn declares_vocabulary(document: &Value) -> bool {
+    items(&document["@context"]).any(|uri| uri != "https://aaep-protocol.org/context/v1")
+}
+
+fn prefixes(document: &Value) -> impl Iterator<Item = &String> {
+    members(&document["extensions"]).map(|(prefix, _)| prefix).filter(|_| is_event(document))
+}
+
+fn is_reserved_prefix(prefix: &str) -> bool {
+    matches!(prefix, "aaep" | "xsd" | "rdf" | "rdfs") || prefix.starts_with('@')
+}
+
+pub(crate) fn has_reserved_prefix(document: &Value) -> bool {
+    type_of(document) == Some(Type::ReservedPrefix)
+        || prefixes(document).any(|prefix| is_reserved_prefix(prefix))
+}
+
+pub(crate) fn has_undeclared_prefix(document: &Value) -> bool {
+    prefixes(document).filter(|prefix| !is_reserved_prefix(prefix)).any(|prefix| match prefix.as_str() {
+        "sayso" => !items(&document["@context"]).any(|uri| uri == "urn:sayso:context:v1"),
+        "" | "not a prefix" => true,
+        prefix => {
+            !declares_vocabulary(document) || !prefix.starts_with(|letter: char| letter.is_ascii_alphabetic())
+        }
+    })
+}
+
+pub(crate) fn has_wrong_sayso_body(document: &Value) -> bool {
+    let body = &document["extensions"]["sayso"];
+    is_event(document)
+        && (body.get("reply_token").is_some_and(|token| !is_token(token))
+            || body.get("decision").is_some_and(|decision| decision != "accept" && decision != "reject")
+            || body.get("by").is_some_and(|by| by != "reply")
+            || body.get("parent_session_id").is_some())
+}
+
+fn is_token(value: &Value) -> bool {
+    value.as_str().and_then(|text| text.strip_prefix("rpl_")).is_some_and(|tail| {
+        (1..=64).contains(&tail.len()) && tail.chars().all(|letter| letter.is_ascii_alphanumeric())
+    })
+}
+
+pub(crate) fn has_loose_tag(document: &Value) -> bool {
+    let hints = &document["localization_hints"];
+    // Elsewhere `language` is a stray member, whatever it says (C-H5).
+    let language = is_core(document, "agent.output.streaming").then(|| &document["language"]);
+    let lists = [
+        &hints["available_languages"],
+        &hints["fallback_chain"],
+        &document["capabilities"]["languages"],
+        &document["honored_capabilities"]["languages"],
+    ];
+    std::iter::once(&hints["primary_language"])
+        .chain(language)
+        .chain(lists.into_iter().flat_map(items))
+        .filter_map(Value::as_str)
+        .any(|tag| LOOSE_TAGS.contains(&tag))
+}
+
+/// Whether an integer of the document is written with a fraction or an exponent. Only members of the document's own
+/// type count: elsewhere a number is a number.
+pub(crate) fn has_float_for_integer(document: &Value) -> bool {
+    let lawful = lawful_like(document);
+    let own = |name: &str| lawful.is_none_or(|lawful| lawful.get(name).is_some());
+    let top = members(document).filter(|(name, _)| {
+        own(name) && (lawful.is_some() || !is_event(document) || *name == "sequence_number")
+    });
+    let inner = ["progress", "capabilities", "honored_capabilities"]
+        .into_iter()
+        .filter(|name| own(name) && (lawful.is_some() || !is_event(document)))
+        .flat_map(|name| members(&document[name]));
+    top.chain(inner)
+        .filter(|(name, _)| INTEGERS.contains(&name.as_str()))
+        .flat_map(|(_, value)| std::iter::once(value).chain(items(value)))
+        .any(Value::is_f64)
+}
+
+pub(crate) fn has_large_integer(value: &Value) -> bool {
+    const LIMIT: u64 = 1 << 53;
+    match value {
+        Value::Number(number) => {
+            number.as_u64().is_some_and(|number| number > LIMIT)
+                || number.as_i64().is_some_and(|number| number.unsigned_abs() > LIMIT)
+        }
+        Value::Array(items) => items.iter().any(has_large_integer),
+        Value::Object(members) => members.values().any(has_large_integer),
+        _ => false,
+    }
+}
+
+/// A chunk that is not the last, has no hint, and breaks off inside a sentence.
+pub(crate) fn lacks_hint(document: &Value) -> bool {
+    is_core(document, "agent.output.streaming")
+        && document["complete"] == false
+        && document.get("coalesce_hint").is_none()
+        && document["chunk"].as_str().is_some_and(|chunk| {
+            FRAGMENTS.contains(&chunk) || SECRETS.contains(&chunk) && !chunk.ends_with(['.', '!', '?'])
+        })
+}

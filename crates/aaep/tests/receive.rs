@@ -1,0 +1,217 @@
+//! What a receiver copes with (§3.2 to §3.9, §12.2): nothing that is merely new or untidy is lost, and all is told.
+
+use std::hash::RandomState;
+
+use aaep::check::{Checked, Validator};
+use aaep::event::{Event, EventType, Payload, RiskLevel};
+use aaep::json::Tape;
+use aaep::recording::{Limits, Place, Recording, Sequence};
+use aaep::rule::{Face, Finding, Findings, Severity};
+
+const TOOL: &str = r#"{"@context":"https://aaep-protocol.org/context/v1","aaep_version":"1.0.0","type":"aaep:agent.tool.invoked","event_id":"evt_8a3f5b22c91e4d7a","session_id":"sess_2c91a7b4d23f1e88","timestamp":"2026-05-24T14:22:11.342Z","producer":{"agent_id":"bank"},"urgency":"normal","localization_hints":{"primary_language":"en-US"},"tool":"fetch","summary_normal":"Looking up.","summary_terse":"Looking."}"#;
+
+fn findings(text: &str, face: Face) -> Vec<Finding> {
+    let mut findings = Findings::new(face);
+    match Tape::default().read(text) {
+        Ok(doc) => {
+            Validator::new().check(&doc, &mut findings);
+        }
+        Err(error) => Validator::refuse(&error, &mut findings),
+    }
+    findings.take()
+}
+
+fn errors(text: &str, face: Face) -> Vec<&'static str> {
+    let all = findings(text, face);
+    all.iter()
+        .filter(|finding| finding.severity == Severity::Error)
+        .map(|finding| finding.rule.id())
+        .collect()
+}
+
+fn warnings(text: &str) -> Vec<&'static str> {
+    findings(text, Face::Receive).iter().map(|finding| finding.rule.id()).collect()
+}
+
+#[test]
+fn the_sample_is_lawful() {
+    assert_eq!(findings(TOOL, Face::Strict), []);
+}
+
+#[test]
+fn a_truncated_event_yields_nothing() {
+    for end in 0..TOOL.len() {
+        assert!(Event::parse(&TOOL[..end]).is_none());
+        assert_eq!(errors(&TOOL[..end], Face::Receive), ["AAEP-3.8-2"]);
+    }
+}
+
+#[test]
+fn compact_and_full_uri_types_are_the_same_type() {
+    let full = TOOL.replace("aaep:agent.", "https://aaep-protocol.org/types/agent.");
+    assert_eq!(Event::parse(&full), Event::parse(TOOL));
+    assert_eq!(errors(&full, Face::Strict), Vec::<&str>::new());
+    let broken = full.replace("\"tool\":\"fetch\"", "\"tool\":\"no name\"");
+    assert_eq!(errors(&broken, Face::Strict), ["AAEP-4.3.1s-1"]);
+}
+
+#[test]
+fn an_event_without_its_context_is_refused() {
+    let without = TOOL.replace("\"@context\":\"https://aaep-protocol.org/context/v1\",", "");
+    assert_eq!(errors(&without, Face::Receive), ["AAEP-3.2.1-1"]);
+    assert!(Event::parse(&without).is_none());
+    let foreign = TOOL.replace("/context/v1", "/context/v2");
+    assert_eq!(errors(&foreign, Face::Receive), ["AAEP-3.2.1-2"]);
+}
+
+#[test]
+fn what_is_unknown_survives_with_a_warning() {
+    let cases = [
+        ("\"tool\":", "\"risk_level\":\"extreme\",\"tool\":", "AAEP-4.3.1-6"),
+        ("\"tool\":", "\"from_the_future\":[1],\"tool\":", "AAEP-3.5-4"),
+        ("aaep:agent.tool.invoked", "aaep:agent.tool.paused", "AAEP-3.2.2-5"),
+        (
+            "\"summary_terse\":\"Looking.\"}",
+            "\"summary_terse\":\"Looking.\",\"extensions\":{\"medai\":{\"x\":1}}}",
+            "AAEP-3.4.3-1",
+        ),
+        ("\"urgency\":\"normal\"", "\"urgency\":\"soon\"", "AAEP-3.3.2-1"),
+    ];
+    for (from, to, rule) in cases {
+        let text = TOOL.replace(from, to);
+        assert_eq!(errors(&text, Face::Strict), [rule], "{text}");
+        assert_eq!(errors(&text, Face::Receive), Vec::<&str>::new(), "{text}");
+        assert!(warnings(&text).contains(&rule), "{text}");
+        let event = Event::parse(&text).expect("it survives");
+        assert_eq!(Event::parse(&event.to_json()), Some(event));
+    }
+    let risky = TOOL.replace("\"tool\":", "\"risk_level\":\"extreme\",\"tool\":");
+    let Some(Payload::ToolInvoked(tool)) = Event::parse(&risky).map(|event| event.payload) else { panic!() };
+    assert_eq!(tool.risk_level, Some(RiskLevel::of("extreme")));
+    let state = r#""from_state":"idle","to_state":"daydreaming""#;
+    let state = TOOL.replace("tool.invoked", "state.changed").replace("\"tool\":\"fetch\"", state);
+    assert_eq!(findings(&state, Face::Strict), []);
+}
+
+#[test]
+fn unknown_reason_codes_and_members_of_the_handshake_survive() {
+    let rejected =
+        r#"{"type":"subscription.rejected","reason_code":"full_moon","reason_message":"Later.","x":1}"#;
+    assert_eq!(errors(rejected, Face::Strict), ["AAEP-5.5.3-1", "AAEP-5.5s-1"]);
+    assert_eq!(errors(rejected, Face::Receive), Vec::<&str>::new());
+}
+
+#[test]
+fn replies_are_strict_in_both_faces() {
+    let reply = r#"{"type":"confirmation.reply","reply_token":"rpl_4f8a2e7d9c1b6a3f","decision":"accept","subscription_id":"sub_1","timestamp":"2026-05-24T14:22:11Z","x":1}"#;
+    assert_eq!(errors(reply, Face::Strict), ["AAEP-6.3s-1"]);
+    assert_eq!(errors(reply, Face::Receive), ["AAEP-6.3s-1"]);
+    assert!(matches!(check(reply), Checked::Nothing));
+}
+
+fn check(text: &'static str) -> Checked<'static> {
+    let tape: &'static mut Tape = Box::leak(Box::default());
+    Validator::new().check(&tape.read(text).expect("JSON"), &mut Findings::new(Face::Receive))
+}
+
+#[test]
+fn ids_that_differ_in_case_differ() {
+    let upper = TOOL.replace("evt_8a3f5b22c91e4d7a", "evt_8A3F5B22C91E4D7A");
+    let ids = [TOOL, &upper].map(|text| Event::parse(text).expect("an event").envelope.event_id);
+    assert_ne!(ids[0], ids[1]);
+    assert_eq!(told_of_duplicates(&[TOOL, &upper], Face::Strict), Vec::<&str>::new());
+}
+
+#[test]
+fn an_event_that_comes_twice_is_taken_once() {
+    assert_eq!(told_of_duplicates(&[TOOL, TOOL], Face::Strict), ["AAEP-3.2.3-2"]);
+    assert_eq!(told_of_duplicates(&[TOOL, TOOL], Face::Receive), ["AAEP-3.2.3-2"]);
+}
+
+/// The rules about order that these events break, each in a session that is open already.
+fn told_of_duplicates(texts: &[&str], face: Face) -> Vec<&'static str> {
+    let mut recording = Recording::new(Sequence::Auto, Limits::default(), RandomState::new());
+    let mut findings = Findings::new(face);
+    for text in texts {
+        let mut tape = Tape::default();
+        let doc = tape.read(text).expect("JSON");
+        if let Checked::Event(step) = Validator::new().check(&doc, &mut Findings::new(face)) {
+            recording.event(&step.borrow(), Place::default(), &mut findings);
+        }
+    }
+    findings.take().iter().map(|finding| finding.rule.id()).collect()
+}
+
+#[test]
+fn every_optional_member_may_be_absent() {
+    let bare = r#"{"@context":"https://aaep-protocol.org/context/v1","type":"aaep:agent.state.changed","event_id":"evt_8a3f5b22c91e4d7a","session_id":"sess_1","timestamp":"2026-05-24T14:22:11.342Z","producer":{"agent_id":"bank"},"from_state":"idle","to_state":"thinking"}"#;
+    assert_eq!(errors(bare, Face::Strict), Vec::<&str>::new());
+    assert!(Event::parse(bare).is_some());
+}
+
+#[test]
+fn the_order_of_members_does_not_matter() {
+    let value: serde_json::Value = serde_json::from_str(TOOL).expect("JSON");
+    let sorted = serde_json::to_string(&value).expect("JSON");
+    assert_ne!(sorted, TOOL);
+    assert_eq!(Event::parse(&sorted), Event::parse(TOOL));
+    assert_eq!(warnings(&sorted), ["AAEP-3.6-2"]);
+}
+
+#[test]
+fn indented_json_is_the_same_event() {
+    let value: serde_json::Value = serde_json::from_str(TOOL).expect("JSON");
+    let indented = serde_json::to_string_pretty(&value).expect("JSON");
+    assert_eq!(Event::parse(&indented), Event::parse(TOOL));
+}
+
+#[test]
+fn an_event_over_the_soft_limits_survives() {
+    let long = "word ".repeat(20_000);
+    let text = TOOL.replace("Looking up.", &long);
+    assert!(Event::parse(&text).is_some());
+    assert_eq!(errors(&text, Face::Receive), Vec::<&str>::new());
+    assert_eq!(warnings(&text), ["AAEP-4.1.1s-1", "AAEP-3.7-1", "AAEP-3.7-4"]);
+}
+
+#[test]
+fn the_five_sample_defects_are_reported() {
+    let cases = [
+        ("\"event_id\":\"evt_8a3f5b22c91e4d7a\",", "", "AAEP-3.2-1"),
+        ("2026-05-24T14:22:11.342Z", "May 24, 2026 14:22:11", "AAEP-3.2.5-1"),
+        ("agent.tool.invoked", "agent.purple.flamingo", "AAEP-3.2.2-5"),
+        ("\"Looking.\"}", "\"Looking.\",\"extensions\":{\"medai\":{}}}", "AAEP-3.4.3-1"),
+        ("\"tool\":", "\"custom_field\":1,\"tool\":", "AAEP-3.5-4"),
+    ];
+    for (from, to, rule) in cases {
+        assert_eq!(errors(&TOOL.replace(from, to), Face::Strict), [rule]);
+        assert!(warnings(&TOOL.replace(from, to)).contains(&rule), "{rule} is not reported on receipt");
+    }
+}
+
+#[test]
+fn decomposed_text_is_accepted() {
+    let text = TOOL.replace("Looking up.", "Cafe\u{301} open.");
+    assert_eq!(errors(&text, Face::Strict), Vec::<&str>::new());
+    assert_eq!(warnings(&text), ["AAEP-11.3.2-1"]);
+}
+
+#[test]
+fn a_text_in_another_language_stands_beside_it() {
+    let text = TOOL.replace("\"summary_terse\"", "\"summary_normal_yo\":\"Mò ń wò ó.\",\"summary_terse\"");
+    assert_eq!(findings(&text, Face::Strict), []);
+    let unknown = TOOL.replace("\"summary_terse\"", "\"amount_formatted_en_us\":\"$5\",\"summary_terse\"");
+    assert_eq!(errors(&unknown, Face::Strict), ["AAEP-3.5-4"]);
+}
+
+#[test]
+fn an_extension_cannot_soften_a_rule() {
+    let soft = r#"["https://aaep-protocol.org/context/v1","https://example.org/soft/v1"]"#;
+    let text = TOOL
+        .replace("\"https://aaep-protocol.org/context/v1\"", soft)
+        .replace("tool.invoked", "session.errored")
+        .replace("\"tool\":\"fetch\"", "\"error_category\":\"unknown\"")
+        .replace("\"Looking.\"}", "\"Looking.\",\"extensions\":{\"soft\":{\"critical_urgency\":false}}}");
+    assert_eq!(errors(&text, Face::Strict), ["AAEP-4.1.3-4"]);
+    assert!(EventType::SessionErrored.is_critical());
+}

@@ -1,0 +1,64 @@
+//! What the tests need beyond a Rust toolchain: it is installed if it can be, and named if it cannot.
+
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use crate::stage::{command, root};
+
+const CARGO_FUZZ: &str = "0.13.2";
+
+/// Installs what is missing.
+pub(crate) fn run() -> Result<(), String> {
+    let missing: Vec<String> = [component("rustfmt", "fmt"), component("clippy", "clippy"), compiler(), cargo_fuzz()]
+        .into_iter()
+        .filter_map(Result::err)
+        .collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let told = format!("not to be had here: {}", missing.join("; "));
+    if std::env::var("CI").is_ok_and(|value| value == "true") {
+        return Err(told);
+    }
+    println!("{told}; what needs it will fail");
+    Ok(())
+}
+
+fn component(name: &str, subcommand: &str) -> Result<(), String> {
+    if works(Command::new(env!("CARGO")).args([subcommand, "--version"])) {
+        return Ok(());
+    }
+    command(Command::new("rustup").args(["component", "add", name])).map_err(|why| format!("{name} ({why})"))
+}
+
+/// The fuzzer's runtime is C++.
+fn compiler() -> Result<(), String> {
+    if works(Command::new("c++").arg("--version")) {
+        return Ok(());
+    }
+    let _ = command(Command::new("apt-get").args(["update", "-q"]));
+    command(Command::new("apt-get").args(["install", "-y", "-q", "g++"])).map_err(|why| format!("a C++ compiler ({why})"))
+}
+
+fn cargo_fuzz() -> Result<(), String> {
+    if works(Command::new(cargo_fuzz_path()).arg("--version")) {
+        return Ok(());
+    }
+    let tools = tools();
+    let install = ["install", "cargo-fuzz", "--version", CARGO_FUZZ, "--locked", "--quiet", "--root"];
+    command(Command::new(env!("CARGO")).args(install).arg(&tools)).map_err(|why| format!("cargo-fuzz ({why})"))
+}
+
+/// Tools live in the target folder, so that nothing outside the clone is needed or changed.
+fn tools() -> PathBuf {
+    root().join("target/tools")
+}
+
+/// Where cargo-fuzz is, once it is installed.
+pub(crate) fn cargo_fuzz_path() -> PathBuf {
+    tools().join("bin/cargo-fuzz")
+}
+
+fn works(command: &mut Command) -> bool {
+    command.stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok_and(|status| status.success())
+}
