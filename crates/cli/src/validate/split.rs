@@ -1,9 +1,18 @@
-//! From bytes to blocks of whole items, without ever holding more than a block.
+//! From bytes to blocks of whole items, without ever holding more than a block and the longest item that is allowed.
 //!
-//! Two layouts are told apart by the beginning of the input. In *lines* every line is one item, so that a broken one
-//! spoils no other. In a *document* (an array, or values over several lines) items are cut out by counting brackets.
+//! Two layouts are told apart by the beginning of the input, and again after each array. In *lines* every line is one
+//! item, so that a broken one spoils no other. In a *document* (an array, or values over several lines) items are cut
+//! out by counting brackets. The items are the same however the bytes come in.
+
+mod scan;
+#[cfg(test)]
+mod tests;
 
 use std::io::{self, Read};
+
+pub(super) use scan::{Piece, Trouble};
+
+use scan::Scan;
 
 /// How much is read at a time.
 const BLOCK: usize = 256 * 1024;
@@ -28,27 +37,6 @@ pub(super) enum Items {
     Pieces(Vec<Piece>),
 }
 
-pub(super) struct Piece {
-    pub(super) start: usize,
-    pub(super) end: usize,
-    pub(super) line: u64,
-    /// It is no item to be read.
-    pub(super) trouble: Option<Trouble>,
-}
-
-/// What keeps a piece from being read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Trouble {
-    /// It is longer than the limit; its bytes are gone.
-    Oversized,
-    /// Two items of the outermost array stand beside each other without a comma.
-    NoComma,
-    /// A comma of the outermost array stands where an item should.
-    StrayComma,
-    /// The outermost array is never closed.
-    Unclosed,
-}
-
 /// Cuts an input into blocks.
 pub(super) struct Splitter<R> {
     input: R,
@@ -69,32 +57,6 @@ enum Layout {
     Document(Scan),
     /// An array has just been closed; the rest of its line is not a line of its own.
     Closed,
-}
-
-/// Where the scan of a document stands.
-#[derive(Default)]
-struct Scan {
-    /// Where in the outermost array, if inside one.
-    array: Option<After>,
-    /// The outermost array's commas were found wrong, and that has been told.
-    told: bool,
-    depth: usize,
-    quoted: bool,
-    escaped: bool,
-    /// Where the item began that is being scanned, and on which line.
-    item: Option<(usize, u64)>,
-    at: usize,
-    line: u64,
-    /// Bytes of the item that were let go because it is too long.
-    dropped: usize,
-}
-
-/// What came last in the outermost array.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum After {
-    Opening,
-    Item,
-    Comma,
 }
 
 impl<R: Read> Splitter<R> {
@@ -175,8 +137,7 @@ impl<R: Read> Splitter<R> {
                 return Ok(Some(self.cut_lines(end + 1)));
             }
             if let Some(document) = is_document(&seen[blank..], self.ended || seen.len() > self.limit) {
-                let scan = Scan { line: 1, ..Scan::default() };
-                self.layout = if document { Layout::Document(scan) } else { Layout::Lines };
+                self.layout = if document { Layout::Document(Scan::new()) } else { Layout::Lines };
                 return Ok(None);
             }
             self.fill()?;
@@ -296,130 +257,6 @@ fn is_document(text: &[u8], no_more: bool) -> Option<bool> {
     }
 }
 
-impl Scan {
-    /// Scans what is there; says whether the outermost array has been closed.
-    fn run(&mut self, bytes: &[u8], limit: usize, pieces: &mut Vec<Piece>) -> bool {
-        while let Some(byte) = bytes.get(self.at) {
-            let at = self.at;
-            self.at += 1;
-            if *byte == b'\n' {
-                self.line += 1;
-            }
-            if self.quoted {
-                self.quoted = self.escaped || *byte != b'"';
-                self.escaped = !self.escaped && *byte == b'\\';
-                if !self.quoted && self.depth == 0 {
-                    self.finish(self.at, limit, pieces);
-                }
-                continue;
-            }
-            match byte {
-                b'[' if self.array.is_none() && self.item.is_none() => self.array = Some(After::Opening),
-                b']' if self.array.is_some() && self.depth == 0 => {
-                    self.finish(at, limit, pieces);
-                    if self.array == Some(After::Comma) {
-                        self.complain(Trouble::StrayComma, at, pieces);
-                    }
-                    return true;
-                }
-                b'{' | b'[' => {
-                    self.begin(at, pieces);
-                    self.depth += 1;
-                }
-                b'}' | b']' => {
-                    self.begin(at, pieces);
-                    self.depth = self.depth.saturating_sub(1);
-                    if self.depth == 0 {
-                        self.finish(self.at, limit, pieces);
-                    }
-                }
-                b'"' => {
-                    self.begin(at, pieces);
-                    self.quoted = true;
-                }
-                b',' if self.depth == 0 => self.comma(at, limit, pieces),
-                b' ' | b'\t' | b'\r' | b'\n' if self.depth == 0 => self.finish(at, limit, pieces),
-                _ => self.begin(at, pieces),
-            }
-        }
-        false
-    }
-
-    /// The input is over, whatever is still open.
-    fn end(&mut self, limit: usize, pieces: &mut Vec<Piece>) {
-        self.finish(self.at, limit, pieces);
-        if self.array.is_some() {
-            self.told = false;
-            self.complain(Trouble::Unclosed, self.at, pieces);
-        }
-    }
-
-    fn begin(&mut self, at: usize, pieces: &mut Vec<Piece>) {
-        if self.item.is_none() {
-            if self.array == Some(After::Item) {
-                self.complain(Trouble::NoComma, at, pieces);
-            }
-            self.item = Some((at, self.line));
-            self.dropped = 0;
-        }
-    }
-
-    fn comma(&mut self, at: usize, limit: usize, pieces: &mut Vec<Piece>) {
-        self.finish(at, limit, pieces);
-        match self.array {
-            Some(After::Item) => {}
-            Some(After::Opening | After::Comma) => self.complain(Trouble::StrayComma, at, pieces),
-            // Outside of an array it is nobody's: an item that is not JSON.
-            None => {
-                self.begin(at, pieces);
-                self.finish(self.at, limit, pieces);
-            }
-        }
-        self.array = self.array.and(Some(After::Comma));
-    }
-
-    fn finish(&mut self, end: usize, limit: usize, pieces: &mut Vec<Piece>) {
-        if let Some((start, line)) = self.item.take() {
-            let oversized = self.dropped + (end - start) > limit;
-            pieces.push(Piece { start, end, line, trouble: oversized.then_some(Trouble::Oversized) });
-            self.array = self.array.and(Some(After::Item));
-        }
-        self.depth = 0;
-        self.quoted = false;
-        self.escaped = false;
-    }
-
-    /// Says what is wrong with the outermost array; once, since the rest follows from it.
-    fn complain(&mut self, trouble: Trouble, at: usize, pieces: &mut Vec<Piece>) {
-        if !self.told {
-            self.told = true;
-            pieces.push(Piece { start: at, end: at, line: self.line, trouble: Some(trouble) });
-        }
-    }
-
-    /// Prepares for the next block: returns how many bytes and lines stay behind.
-    fn hand_over(&mut self, limit: usize) -> (usize, u64) {
-        let (keep, lines) = match &mut self.item {
-            Some((start, line)) if self.dropped + (self.at - *start) > limit => {
-                // Too long to be held: only its brackets are still followed.
-                self.dropped += self.at - *start;
-                let lines = *line - 1;
-                *start = self.at;
-                (self.at, lines)
-            }
-            Some((start, line)) => (*start, *line - 1),
-            None => (self.at, self.line - 1),
-        };
-        self.at -= keep;
-        self.line -= lines;
-        if let Some((start, line)) = &mut self.item {
-            *start -= keep;
-            *line -= lines;
-        }
-        (keep, lines)
-    }
-}
-
 /// Whether brackets stay open at the end of a line. One that ends within a string is broken, not open.
 fn stays_open(line: &[u8]) -> bool {
     let (mut depth, mut quoted, mut escaped) = (0_i64, false, false);
@@ -443,6 +280,3 @@ fn stays_open(line: &[u8]) -> bool {
 fn count_lines(bytes: &[u8]) -> u64 {
     bytes.iter().filter(|byte| **byte == b'\n').count() as u64
 }
-
-#[cfg(test)]
-mod tests;
