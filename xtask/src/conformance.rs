@@ -51,7 +51,9 @@ fn rows() -> Result<Vec<Row>, String> {
 
 fn page() -> Result<String, String> {
     let by_row: HashMap<&str, Rule> = Rule::all()
-        .flat_map(|rule| std::iter::once(rule.id()).chain(rule.also().iter().copied()).map(move |id| (id, rule)))
+        .flat_map(|rule| {
+            std::iter::once(rule.id()).chain(rule.also().iter().copied()).map(move |id| (id, rule))
+        })
         .collect();
     let rows = rows()?;
     let mut known: Vec<&str> = Vec::new();
@@ -64,7 +66,8 @@ fn page() -> Result<String, String> {
         let requirement = row.requirement.replace('|', "\\|").replace('<', "&lt;");
         let _ = writeln!(table, "| {} | {} | {} | {requirement} | {shown} |", row.id, row.level, row.role);
     }
-    let strangers: Vec<_> = by_row.keys().filter(|id| id.starts_with("AAEP-") && !known.contains(id)).collect();
+    let strangers: Vec<_> =
+        by_row.keys().filter(|id| id.starts_with("AAEP-") && !known.contains(id)).collect();
     if !strangers.is_empty() {
         return Err(format!("the rule book names rows that {TABLE} does not have: {strangers:?}"));
     }
@@ -98,7 +101,9 @@ fn shown(row: &Row, by_row: &HashMap<&str, Rule>) -> Result<(usize, String), Str
     let rule = by_row.get(row.id.as_str());
     let (word, rest) = row.shown.split_once(' ').unwrap_or((&row.shown, ""));
     match (word, rule) {
-        ("rule", Some(rule)) if rule.id() == row.id => Ok((0, format!("proven: rule `{}`, {CASES}", rule.id()))),
+        ("rule", Some(rule)) if rule.id() == row.id => {
+            Ok((0, format!("proven: rule `{}`, {CASES}", rule.id())))
+        }
         ("rule", Some(rule)) => Ok((0, format!("proven: checked as `{}`, {CASES}", rule.id()))),
         ("rule", None) => wrong("the rule book has no such rule"),
         (_, Some(_)) => wrong("the rule book has this row, so it is shown by a rule"),
@@ -125,7 +130,11 @@ fn compare_with_list() -> Result<(), String> {
     let columns = |text: &str| -> Vec<String> {
         text.lines().skip(1).map(|line| line.split('\t').take(5).collect::<Vec<_>>().join("\t")).collect()
     };
-    if columns(&list) == columns(&read(TABLE)?) { Ok(()) } else { Err(format!("{TABLE} differs from the list it came from")) }
+    if columns(&list) == columns(&read(TABLE)?) {
+        Ok(())
+    } else {
+        Err(format!("{TABLE} differs from the list it came from"))
+    }
 }
 
 fn read(path: &str) -> Result<String, String> {

@@ -20,7 +20,12 @@ pub(crate) fn run(target: &str, runs: u64) -> Result<(), String> {
     // On a stable toolchain there is no sanitizer; the assertions and panics are what is looked for.
     let mut fuzz = Command::new(cargo_fuzz_path());
     fuzz.args(["fuzz", "run", "-s", "none", target]).arg(&found).arg("--");
-    fuzz.args([format!("-runs={runs}"), "-seed=1".to_owned(), "-max_len=4096".to_owned(), "-verbosity=0".to_owned()]);
+    fuzz.args([
+        format!("-runs={runs}"),
+        "-seed=1".to_owned(),
+        "-max_len=4096".to_owned(),
+        "-verbosity=0".to_owned(),
+    ]);
     command(fuzz.current_dir(root()))
 }
 

@@ -31,7 +31,9 @@ fn main() -> ExitCode {
             stages.run("rules switched off", || switch_off::run(step.parse().unwrap_or(1)));
         }
         ["fuzz"] => fuzz_all(&mut stages, fuzz::RUNS),
-        ["fuzz", runs] if runs.parse::<u64>().is_ok() => fuzz_all(&mut stages, runs.parse().unwrap_or(fuzz::RUNS)),
+        ["fuzz", runs] if runs.parse::<u64>().is_ok() => {
+            fuzz_all(&mut stages, runs.parse().unwrap_or(fuzz::RUNS))
+        }
         ["bench"] => stages.cargo("bench", &["bench", "-p", "sayso-benches", "--bench", "validate"]),
         _ => {
             eprintln!("{USAGE}");

@@ -9,10 +9,11 @@ const CARGO_FUZZ: &str = "0.13.2";
 
 /// Installs what is missing.
 pub(crate) fn run() -> Result<(), String> {
-    let missing: Vec<String> = [component("rustfmt", "fmt"), component("clippy", "clippy"), compiler(), cargo_fuzz()]
-        .into_iter()
-        .filter_map(Result::err)
-        .collect();
+    let missing: Vec<String> =
+        [component("rustfmt", "fmt"), component("clippy", "clippy"), compiler(), cargo_fuzz()]
+            .into_iter()
+            .filter_map(Result::err)
+            .collect();
     if missing.is_empty() {
         return Ok(());
     }
@@ -37,7 +38,8 @@ fn compiler() -> Result<(), String> {
         return Ok(());
     }
     let _ = command(Command::new("apt-get").args(["update", "-q"]));
-    command(Command::new("apt-get").args(["install", "-y", "-q", "g++"])).map_err(|why| format!("a C++ compiler ({why})"))
+    command(Command::new("apt-get").args(["install", "-y", "-q", "g++"]))
+        .map_err(|why| format!("a C++ compiler ({why})"))
 }
 
 fn cargo_fuzz() -> Result<(), String> {
@@ -46,7 +48,8 @@ fn cargo_fuzz() -> Result<(), String> {
     }
     let tools = tools();
     let install = ["install", "cargo-fuzz", "--version", CARGO_FUZZ, "--locked", "--quiet", "--root"];
-    command(Command::new(env!("CARGO")).args(install).arg(&tools)).map_err(|why| format!("cargo-fuzz ({why})"))
+    command(Command::new(env!("CARGO")).args(install).arg(&tools))
+        .map_err(|why| format!("cargo-fuzz ({why})"))
 }
 
 /// Tools live in the target folder, so that nothing outside the clone is needed or changed.

@@ -18,12 +18,17 @@ pub(crate) fn run(step: usize) -> Result<(), String> {
         }
     }
     println!("{} of {} rules switched off, one at a time", rules.len(), Rule::all().count());
-    if green.is_empty() { Ok(()) } else { Err(format!("the tests of these rules pass without them: {}", green.join(", "))) }
+    if green.is_empty() {
+        Ok(())
+    } else {
+        Err(format!("the tests of these rules pass without them: {}", green.join(", ")))
+    }
 }
 
 /// Builds the test of the rules; returns where it is.
 fn build() -> Result<PathBuf, String> {
-    let build = ["test", "-p", "sayso-cli", "--test", "rules", "--no-run", "--locked", "--message-format=json"];
+    let build =
+        ["test", "-p", "sayso-cli", "--test", "rules", "--no-run", "--locked", "--message-format=json"];
     let output = Command::new(env!("CARGO"))
         .args(build)
         .current_dir(root())

@@ -17,6 +17,7 @@ pub mod form;
 mod id;
 pub mod json;
 pub mod message;
+mod received;
 pub mod record;
 pub mod recording;
 pub mod rule;
@@ -25,4 +26,5 @@ pub mod session;
 mod timestamp;
 
 pub use id::{EventId, IdError, OutputId, Random, ReplyToken, SessionId, SubscriptionId, ToolCallId};
+pub use received::Received;
 pub use timestamp::{Timestamp, TimestampError};

@@ -47,8 +47,8 @@ pub enum Checked<'d> {
     Event(Step<Cow<'d, str>>),
     /// A message that is lawful on its own; one that is not has no effect (§6.3.4).
     Message(Box<Message>),
-    /// An event that does not name its session, so that it has no place in any order.
-    Unplaced,
+    /// An event that does not name its session, so that it has no place in any order; its id, if it has one.
+    Unplaced(Option<Cow<'d, str>>),
     /// Neither, or a message without effect.
     Nothing,
 }
@@ -152,7 +152,7 @@ impl Validator {
     ) -> Checked<'d> {
         match event::check(doc, core, &self.versions, findings) {
             Some(step) => Checked::Event(step),
-            None => Checked::Unplaced,
+            None => Checked::Unplaced(doc.root().member("event_id").and_then(|id| id.text())),
         }
     }
 

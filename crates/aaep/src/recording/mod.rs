@@ -255,17 +255,14 @@ impl<H: BuildHasher> Recording<H> {
     }
 
     /// The open session in which a token's question was asked. A token that nobody asked with is a fault only where
-    /// it could have been another's: while some question is open, or where everything should be in the recording.
+    /// it could have been another's: while a session that asked is open, or where everything should be in the
+    /// recording.
     fn asked_in(&mut self, token: &str, findings: &mut Findings) -> Option<&mut Session> {
         let hash = self.hasher.hash_one(token);
         if let Some(session) = self.asked.get(&hash) {
             return self.open.get_mut(session).map(|tracked| &mut *tracked.session);
         }
-        let could_be_wrong = self.sequence == Sequence::Always
-            || self
-                .asked
-                .values()
-                .any(|hash| self.open.get(hash).is_some_and(|it| it.session.has_open_question()));
+        let could_be_wrong = self.sequence == Sequence::Always || !self.asked.is_empty();
         if could_be_wrong && !self.tokens.contains(hash) {
             let found = format!("{token} belongs to no question");
             findings.push(rule::REPLY_TOKEN_KNOWN, "/reply_token".to_owned(), found);
@@ -276,18 +273,13 @@ impl<H: BuildHasher> Recording<H> {
     /// The recording is over: what is still open, and where it began.
     pub fn finish(&mut self) -> Vec<(Place, Finding)> {
         let severity = if self.sequence == Sequence::Always { Severity::Error } else { Severity::Warning };
-        let mut left: Vec<_> = self
-            .waiting()
-            .map(|(session, waiting)| {
-                let waiting: Vec<_> = waiting.iter().map(ToString::to_string).collect();
+        let open = self.open.values().filter(|tracked| tracked.session.is_open());
+        let mut left: Vec<_> = open
+            .map(|Tracked { session, begun, .. }| {
+                let waiting: Vec<_> = session.waiting_for().iter().map(ToString::to_string).collect();
                 let found =
                     format!("{} is still open, waiting for {}", session.id(), waiting.join(", then "));
-                (session.id().to_owned(), found)
-            })
-            .map(|(id, found)| {
-                let place =
-                    self.open.get(&self.hasher.hash_one(&*id)).map_or_else(Place::default, |it| it.begun);
-                (place, Finding { rule: rule::ONE_START_ONE_END, severity, pointer: String::new(), found })
+                (*begun, Finding { rule: rule::ONE_START_ONE_END, severity, pointer: String::new(), found })
             })
             .collect();
         left.extend(self.dialogue.finish(severity));

@@ -143,10 +143,10 @@ pub struct Finding {
 }
 
 impl Finding {
-    /// What is right, and what was found instead.
+    /// What is wrong, then what would be right.
     pub fn message(&self) -> String {
         let sentence = self.rule.sentence();
-        if self.found.is_empty() { sentence.to_owned() } else { format!("{sentence}; {}", self.found) }
+        if self.found.is_empty() { sentence.to_owned() } else { format!("{}; {sentence}", self.found) }
     }
 }
 

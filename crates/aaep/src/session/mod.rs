@@ -58,10 +58,8 @@ pub struct Session {
 
 #[derive(Clone, Debug)]
 enum Stage {
-    /// The beginning has not been seen. Unless it is `judged` from the first event on, events before it are passed
-    /// over, and `touched` remembers that there were some.
+    /// The beginning has not been seen; `touched` if other events of the session have.
     New {
-        judged: bool,
         touched: bool,
     },
     Open(Box<Open>),
@@ -103,17 +101,12 @@ enum Numbering {
 impl Session {
     /// A session of which nothing has been seen.
     pub fn new(id: &str) -> Self {
-        Self { id: id.into(), stage: Stage::New { judged: true, touched: false }, max_open: MAX_OPEN }
-    }
-
-    /// A session whose beginning may be missing: nothing is judged until it is seen.
-    pub fn unjudged(id: &str) -> Self {
-        Self { id: id.into(), stage: Stage::New { judged: false, touched: false }, max_open: MAX_OPEN }
+        Self { id: id.into(), stage: Stage::New { touched: false }, max_open: MAX_OPEN }
     }
 
     /// A session that begins in the middle of itself: events of it have passed before its start.
     pub(crate) fn touched(id: &str) -> Self {
-        Self { id: id.into(), stage: Stage::New { judged: false, touched: true }, max_open: MAX_OPEN }
+        Self { id: id.into(), stage: Stage::New { touched: true }, max_open: MAX_OPEN }
     }
 
     /// Sets how many tools, outputs, questions and producers may each be open at once.
@@ -165,8 +158,7 @@ impl Session {
     /// Takes an event; what is unlawful about it at this place goes to the findings.
     pub fn event(&mut self, step: &Step<&str>, findings: &mut Findings) {
         match &mut self.stage {
-            Stage::New { judged: false, touched } if !matches!(step.body, Body::Started) => *touched = true,
-            Stage::New { touched, .. } => {
+            Stage::New { touched } => {
                 let touched = *touched;
                 self.start(touched, step, findings);
             }
@@ -247,11 +239,6 @@ impl Session {
     /// Whether a question of that token is or was in this session.
     pub fn knows_token(&self, token: &str) -> bool {
         matches!(&self.stage, Stage::Open(open) if open.questions.knows(token))
-    }
-
-    /// Whether a question is open.
-    pub fn has_open_question(&self) -> bool {
-        matches!(&self.stage, Stage::Open(open) if open.questions.any_open())
     }
 
     /// What it is waiting for, in the order in which it began to.

@@ -32,9 +32,9 @@ pub(crate) fn of(recording: &Recording, at: usize) -> Vec<Edit> {
         edits.envelope();
         edits.language();
         edits.of_kind();
-        edits.others_ids(recording, at);
         edits.extension();
     }
+    edits.others_ids(recording);
     edits.list
 }
 
@@ -113,7 +113,9 @@ impl Edits<'_> {
         self.put("/timestamp", json!(timestamp(now, "4Z")), false);
         self.put("/timestamp", json!("2026-02-30T10:00:00.000Z"), false);
         self.put("/timestamp", json!("1970-01-01T00:00:00.000Z"), false);
-        self.put("/producer/agent_id", json!("someone"), true);
+        for agent in ["someone", "planner", "payments"] {
+            self.put("/producer/agent_id", json!(agent), true);
+        }
         self.put("/producer/agent_id", json!(""), false);
         self.put("/producer/agent_id", json!("planner-1.4.2"), false);
         self.put("/producer/colour", json!("purple"), false);
@@ -264,13 +266,13 @@ impl Edits<'_> {
     }
 
     /// Ids that belong to other lines.
-    fn others_ids(&mut self, recording: &Recording, at: usize) {
-        let others = || recording.lines.iter().enumerate().filter(|(other, _)| *other != at);
-        for name in ["event_id", "tool_call_id", "reply_token", "output_id"] {
-            let own = self.line.get(name);
-            let other = others().filter_map(|(_, other)| other.get(name)).find(|other| Some(*other) != own);
-            if let Some(other) = other.filter(|_| own.is_some()) {
-                self.put(&format!("/{name}"), other.clone(), true);
+    fn others_ids(&mut self, recording: &Recording) {
+        for name in ["event_id", "session_id", "tool_call_id", "reply_token", "output_id"] {
+            let Some(own) = self.line.get(name) else { continue };
+            let mut ids: Vec<_> = recording.lines.iter().filter_map(|line| line.get(name)).collect();
+            ids.dedup();
+            for id in ids.into_iter().filter(|id| *id != own) {
+                self.put(&format!("/{name}"), id.clone(), true);
             }
         }
     }

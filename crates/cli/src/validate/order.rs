@@ -36,7 +36,10 @@ impl Order {
                     self.recording.event(&step, place, &mut self.findings);
                 }
                 Item::Message(message) => self.recording.message(message, place, &mut self.findings),
-                Item::Unplaced => self.events += 1,
+                Item::Unplaced(id) => {
+                    self.events += 1;
+                    event_id = id.map(|id| block.text(id));
+                }
                 Item::Nothing => {}
             }
             for finding in checked.findings.iter().chain(self.findings.list()) {

@@ -1,6 +1,5 @@
 //! What is printed: a line a finding, and a line at the end.
 
-use std::fmt::Write as _;
 use std::io::{BufWriter, Error, ErrorKind, Stdout, Write};
 
 use aaep::json::Writer;
@@ -57,26 +56,24 @@ impl Report {
     }
 
     fn line(&self, line: u64, finding: &Finding) -> String {
-        harmless(&format!(
+        let text = format!(
             "{}:{line}: {} {} {}: {}",
             self.file,
             finding.severity.word(),
             finding.rule.id(),
             finding.pointer,
             finding.message()
-        ))
+        );
+        printable(&text)
     }
 
     fn object(&self, line: u64, finding: &Finding, event_id: Option<&str>) -> String {
         let mut writer = Writer::default();
         writer.open_object();
-        for (key, value) in [("file", &*self.file), ("line", "")] {
-            writer.key(key);
-            match key {
-                "line" => writer.integer(i64::try_from(line).unwrap_or(i64::MAX)),
-                _ => writer.text(value),
-            }
-        }
+        writer.key("file");
+        writer.text(&self.file);
+        writer.key("line");
+        writer.integer(i64::try_from(line).unwrap_or(i64::MAX));
         let message = finding.message();
         let texts = [
             ("severity", finding.severity.word()),
@@ -94,14 +91,14 @@ impl Report {
             None => writer.raw("null"),
         }
         writer.close_object();
-        writer.finish()
+        harmless(&writer.finish(), |c| format!("\\u{c:04x}"))
     }
 
     /// Something worth knowing that is no finding.
     pub(super) fn note(&mut self, text: &str) {
         self.flush();
         if !self.deaf {
-            eprintln!("note: {}: {text}", harmless(&self.file));
+            eprintln!("note: {}: {text}", printable(&self.file));
         }
     }
 
@@ -160,20 +157,26 @@ impl Report {
 }
 
 /// Text from strangers must not move the cursor, ring the bell or turn the line around.
-pub(super) fn harmless(text: &str) -> String {
+pub(super) fn printable(text: &str) -> String {
+    harmless(text, |c| format!("\\u{{{c:x}}}"))
+}
+
+/// The text with everything that could act on a terminal spelled out.
+fn harmless(text: &str, spell: impl Fn(u32) -> String) -> String {
     let risky = |c: char| {
         c.is_control()
             || matches!(c, '\u{61C}' | '\u{200E}' | '\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}')
     };
-    if !text.contains(risky) {
-        return text.to_owned();
-    }
-    text.chars().fold(String::new(), |mut out, c| {
-        if risky(c) {
-            let _ = write!(out, "\\u{{{:x}}}", u32::from(c));
-        } else {
-            out.push(c);
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find(risky) {
+        out.push_str(&rest[..at]);
+        let mut after = rest[at..].chars();
+        if let Some(c) = after.next() {
+            out.push_str(&spell(u32::from(c)));
         }
-        out
-    })
+        rest = after.as_str();
+    }
+    out.push_str(rest);
+    out
 }

@@ -15,6 +15,8 @@ pub(super) use scan::{Piece, Trouble};
 use scan::Scan;
 
 /// How much is read at a time.
+/// What a full pipe gives at once: with less, nothing more is waiting.
+const PIPE: usize = 64 * 1024;
 const BLOCK: usize = 256 * 1024;
 const MARK: &[u8] = b"\xEF\xBB\xBF";
 
@@ -122,7 +124,7 @@ impl<R: Read> Splitter<R> {
         };
         self.held.extend_from_slice(&self.incoming[..read]);
         self.ended = read == 0;
-        self.short = read < BLOCK;
+        self.short = read < PIPE;
         Ok(read > 0)
     }
 

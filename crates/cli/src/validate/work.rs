@@ -42,8 +42,8 @@ pub(super) struct CheckedItem {
 pub(super) enum Item {
     Event(Box<Step<Span>>),
     Message(Box<Message>),
-    /// An event that does not name its session.
-    Unplaced,
+    /// An event that does not name its session, by its id if it has one.
+    Unplaced(Option<Span>),
     /// Not even JSON, or a message that is not lawful.
     Nothing,
 }
@@ -299,7 +299,7 @@ impl Worker {
                 Item::Event(Box::new(step.map(&mut |text: &Cow<'_, str>| keep(text, arena))))
             }
             Checked::Message(message) => Item::Message(message),
-            Checked::Unplaced => Item::Unplaced,
+            Checked::Unplaced(id) => Item::Unplaced(id.map(|id| keep(&id, arena))),
             _ => Item::Nothing,
         }
     }

@@ -55,8 +55,8 @@ fn events_before_the_start_are_told_at_the_start() {
     let ended = sayso(&["validate"], input);
     assert_eq!(
         ended.findings(),
-        ["-:2: error AAEP-4.1.1-2 : agent.session.started is the first event of its session; \
-          events of sess_late0001 stand before it"]
+        ["-:2: error AAEP-4.1.1-2 : events of sess_late0001 stand before it; \
+          agent.session.started is the first event of its session"]
     );
 }
 
