@@ -75,10 +75,10 @@ fn main() {
                 if let Ok(doc) = tape.read(black_box(line)) {
                     match validator.check(&doc, &mut findings) {
                         Checked::Event(step) => {
-                            recording.event(&step.borrow(), Place::default(), &mut findings)
+                            recording.event(&step.borrow(), Place::default(), &mut findings);
                         }
                         Checked::Message(message) => {
-                            recording.message(&message, Place::default(), &mut findings)
+                            recording.message(&message, Place::default(), &mut findings);
                         }
                         _ => {}
                     }

@@ -32,7 +32,7 @@ fn main() -> ExitCode {
         }
         ["fuzz"] => fuzz_all(&mut stages, fuzz::RUNS),
         ["fuzz", runs] if runs.parse::<u64>().is_ok() => {
-            fuzz_all(&mut stages, runs.parse().unwrap_or(fuzz::RUNS))
+            fuzz_all(&mut stages, runs.parse().unwrap_or(fuzz::RUNS));
         }
         ["bench"] => stages.cargo("bench", &["bench", "-p", "sayso-benches", "--bench", "validate"]),
         _ => {

@@ -18,7 +18,8 @@ use support::choices::Choices;
 use support::judge::{errors, in_words, judge};
 use support::line::{Line, rank};
 use support::recording::Recording;
-use support::{cases, decisions, odd};
+use support::scribe::CORE_CONTEXT;
+use support::{cases, decisions, messages, odd};
 
 /// The only warning that a generated recording may earn: now and then a change of state says nothing, and
 /// `summary_normal` is advised there, not required (§4.2.1).
@@ -49,10 +50,11 @@ proptest! {
 
     #[test]
     fn what_is_unknown_or_wrong_is_written_without_loss(bytes in decisions(300), edits in decisions(60)) {
-        let recording = Recording::of(&bytes);
+        let mut lines = Recording::of(&bytes).lines;
+        lines.extend(messages::all());
         let mut choices = Choices::new(&edits);
         for _ in 0..8 {
-            let mut line = recording.lines[choices.place(recording.lines.len())].clone();
+            let mut line = lines[choices.place(lines.len())].clone();
             make_foreign(&mut choices, &mut line);
             lossless(&line, &line.to_json())?;
         }
@@ -74,10 +76,12 @@ proptest! {
 
     #[test]
     fn no_damaged_recording_makes_anything_panic(bytes in decisions(200), edits in decisions(200)) {
-        let recording = Recording::of(&bytes);
+        let lines = Recording::of(&bytes).lines;
         let mut choices = Choices::new(&edits);
-        let texts: Vec<_> = recording
-            .lines
+        let messages = messages::all().into_iter().filter(|_| choices.rarely(8));
+        let texts: Vec<_> = messages
+            .chain(lines)
+            .collect::<Vec<_>>()
             .iter()
             .map(|line| match choices.below(4) {
                 0 => line.to_json(),
@@ -232,8 +236,9 @@ fn make_foreign(choices: &mut Choices<'_>, line: &mut Line) {
             6 => json!(9_007_199_254_740_993_u64),
             _ => json!([]),
         };
-        match choices.below(6) {
+        match choices.below(7) {
             0 => line.set("from_the_future", foreign),
+            6 if !line.has("@context") => line.set("@context", json!(CORE_CONTEXT)),
             1 => line.set("type", json!(choices.of(&["medai:patient.seen", "urn:x:y", "aaep:agent.new"]))),
             2 if line.text("type").starts_with("aaep:") => {
                 let full = line.text("type").replace("aaep:", "https://aaep-protocol.org/types/");

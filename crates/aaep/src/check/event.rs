@@ -35,13 +35,13 @@ const MAX_MEMBERS: usize = 32;
 /// Checks one event; returns what the session machine needs of it, if it names its session.
 pub(super) fn check<'d>(
     doc: &Doc<'d>,
-    core: Option<EventType>,
+    core: Option<&EventType>,
     versions: &[String],
     findings: &mut Findings,
 ) -> Option<Step<Cow<'d, str>>> {
-    let table = table::of_event(core.as_ref());
+    let table = table::of_event(core);
     let mut event = EventCheck {
-        core: core.as_ref(),
+        core,
         table,
         places: Places::new(doc),
         heard: Heard::default(),
@@ -52,11 +52,11 @@ pub(super) fn check<'d>(
     missing(table, event.places.seen, findings);
     event.envelope(versions, findings);
     event.language(findings);
-    if let Some(core) = &core {
+    if let Some(core) = core {
         event.summaries(core, findings);
         event.payload(core, findings);
     }
-    step::take(core.as_ref(), table, &event.places, event.heard.time, event.agent_id)
+    step::take(core, table, &event.places, event.heard.time, event.agent_id)
 }
 
 struct EventCheck<'c, 'd> {

@@ -16,19 +16,16 @@ pub(super) fn check(doc: &Doc<'_>, kind: MessageType, findings: &mut Findings) {
     let mut heard = Heard::default();
     for (key, member) in doc.root().members() {
         let path = Path::Key(&Path::Root, key);
-        match table.find_key(key) {
-            Some(at) => {
-                if !places.note(at, member) {
-                    doubled(&path, findings);
-                }
-                value::field(table.field(at), member, &path, &mut heard, findings);
+        if let Some(at) = table.find_key(key) {
+            if !places.note(at, member) {
+                doubled(&path, findings);
             }
-            None => {
-                if let Some(rule) = kind.closed() {
-                    findings.push(rule, path.pointer(), "this member is not known here".to_owned());
-                }
-                strangers.note(key.text().unwrap_or_default(), findings);
+            value::field(table.field(at), member, &path, &mut heard, findings);
+        } else {
+            if let Some(rule) = kind.closed() {
+                findings.push(rule, path.pointer(), "this member is not known here".to_owned());
             }
+            strangers.note(key.text().unwrap_or_default(), findings);
         }
     }
     missing(table, places.seen, findings);
@@ -37,7 +34,7 @@ pub(super) fn check(doc: &Doc<'_>, kind: MessageType, findings: &mut Findings) {
         MessageType::SubscriptionRequest => capabilities(named("capabilities"), "capabilities", findings),
         MessageType::SubscriptionRenegotiate => filters(named("capabilities"), "capabilities", findings),
         MessageType::SubscriptionAccepted => {
-            filters(named("honored_capabilities"), "honored_capabilities", findings)
+            filters(named("honored_capabilities"), "honored_capabilities", findings);
         }
         MessageType::SubscriptionRejected => discreet(named("reason_message"), findings),
         _ => {}

@@ -42,6 +42,7 @@ pub struct Validator {
 /// What was checked, ready for whoever looks at order.
 #[derive(Debug)]
 #[non_exhaustive]
+#[allow(clippy::large_enum_variant, reason = "nearly all are events, and they are taken apart at once")]
 pub enum Checked<'d> {
     /// An event that names its session.
     Event(Step<Cow<'d, str>>),
@@ -128,14 +129,14 @@ impl Validator {
             return self.check_event(doc, None, findings);
         };
         if let Some(event_type) = EventType::core(&name) {
-            return self.check_event(doc, Some(event_type), findings);
+            return self.check_event(doc, Some(&event_type), findings);
         }
         match MessageType::of(&name) {
             // A manifest that claims to be an event is one of a type that does not exist (C-F3).
             Some(MessageType::Manifest) if root.member("event_id").is_some() => {
                 self.check_event(doc, None, findings)
             }
-            Some(kind) => self.check_message(doc, kind, findings),
+            Some(kind) => Self::check_message(doc, kind, findings),
             None if message::looks_like_one(&name) && root.member("@context").is_none() => {
                 findings.push(rule::MESSAGE_TYPE, "/type".to_owned(), format!("found {name:?}"));
                 Checked::Nothing
@@ -147,7 +148,7 @@ impl Validator {
     fn check_event<'d>(
         &self,
         doc: &Doc<'d>,
-        core: Option<EventType>,
+        core: Option<&EventType>,
         findings: &mut Findings,
     ) -> Checked<'d> {
         match event::check(doc, core, &self.versions, findings) {
@@ -156,7 +157,7 @@ impl Validator {
         }
     }
 
-    fn check_message<'d>(&self, doc: &Doc<'d>, kind: MessageType, findings: &mut Findings) -> Checked<'d> {
+    fn check_message<'d>(doc: &Doc<'d>, kind: MessageType, findings: &mut Findings) -> Checked<'d> {
         let face = findings.face();
         if kind.is_reply() {
             findings.set_face(Face::Strict);

@@ -166,10 +166,11 @@ fn is_composed(text: &str) -> bool {
         match is_nfc_quick(std::iter::once(c)) {
             IsNormalized::No => return false,
             // Blocked by a mark of its own class, or of a higher one, it composes with nothing.
-            IsNormalized::Maybe if last_class == 0 || last_class < class => {
-                if starter.is_some_and(|starter| compose(starter, c).is_some()) {
-                    return false;
-                }
+            IsNormalized::Maybe
+                if (last_class == 0 || last_class < class)
+                    && starter.is_some_and(|starter| compose(starter, c).is_some()) =>
+            {
+                return false;
             }
             _ => {}
         }

@@ -38,11 +38,11 @@ fn whole(value: Value<'_>) -> Option<u64> {
     u64::try_from(value.number()?.as_i64()?).ok()
 }
 
-fn parent<'d>(extensions: Value<'d>) -> Option<Cow<'d, str>> {
+fn parent(extensions: Value<'_>) -> Option<Cow<'_, str>> {
     extensions.members().find_map(|(_, body)| body.member("parent_session_id")?.text())
 }
 
-fn resolution<'d>(ours: Value<'d>) -> Option<Resolution<Cow<'d, str>>> {
+fn resolution(ours: Value<'_>) -> Option<Resolution<Cow<'_, str>>> {
     Some(Resolution {
         token: ours.member("reply_token")?.text()?,
         decision: ours.member("decision").and_then(|decision| decision.text()),
@@ -114,8 +114,7 @@ impl<'d> Fields<'_, 'd> {
         let irreversible =
             match (self.value("irreversible").and_then(|it| it.boolean()), reversibility.as_deref()) {
                 (Some(true), _) | (_, Some("irreversible")) => Some(true),
-                (Some(false), _) => Some(false),
-                (None, Some("reversible")) => Some(false),
+                (Some(false), _) | (None, Some("reversible")) => Some(false),
                 (None, _) => None,
             };
         let allowed = self.value("allowed_replies");

@@ -169,7 +169,7 @@ fn time(
         }
         Ok(_) => {}
         Err(TimestampError::Digits) => {
-            findings.push(rule::TIME_DIGITS, path.pointer(), format!("found {text:?}"))
+            findings.push(rule::TIME_DIGITS, path.pointer(), format!("found {text:?}"));
         }
         Err(why @ TimestampError::NoSuchTime) => findings.push(rule::TIME_REAL, path.pointer(), found(why)),
         // RFC 3339 all the same: a receiver copes (C-A6).
@@ -180,6 +180,7 @@ fn time(
     }
 }
 
+#[derive(Clone, Copy)]
 struct Limits {
     min: usize,
     max: usize,
@@ -268,7 +269,7 @@ fn record(
             }
             None => match (closed, open_objects) {
                 (Some(rule), _) => {
-                    findings.push(rule, at.pointer(), "this member is not known here".to_owned())
+                    findings.push(rule, at.pointer(), "this member is not known here".to_owned());
                 }
                 (None, Some(rule)) if value.kind() != Kind::Object => {
                     findings.push(rule, at.pointer(), format!("found {}", excerpt(value)));

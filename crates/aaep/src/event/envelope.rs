@@ -104,6 +104,9 @@ impl Part for EventType {
     }
 }
 
+/// The members of an event that are not its envelope's, with their names.
+pub(crate) type Rest<'d> = Vec<(Cow<'d, str>, Value<'d>)>;
+
 /// What every event carries (§3.2 to §3.4).
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
@@ -206,7 +209,7 @@ impl Envelope {
     }
 
     /// Reads the envelope's members off an event, and returns the others; nothing if a required one is missing.
-    pub(crate) fn read(root: Value<'_>) -> Option<(Self, Vec<(Cow<'_, str>, Value<'_>)>)> {
+    pub(crate) fn read(root: Value<'_>) -> Option<(Self, Rest<'_>)> {
         let mut context = None;
         let mut event_type = None;
         let mut event_id = None;

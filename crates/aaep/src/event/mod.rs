@@ -105,7 +105,7 @@ macro_rules! payloads {
                 }
             }
 
-            fn read<'d>(event_type: &EventType, members: Vec<(std::borrow::Cow<'d, str>, crate::json::Value<'d>)>) -> Self {
+            fn read(event_type: &EventType, members: envelope::Rest<'_>) -> Self {
                 match event_type {
                     $(EventType::$name => match $name::read_members(members.iter().cloned()) {
                         Some(read) => Self::$name(read),

@@ -46,14 +46,13 @@ fn is_authority(authority: &str) -> bool {
     };
     let user_is_sound = made_of(user, |byte| is_unreserved(byte) || is_sub_delim(byte) || byte == b':');
     user_is_sound
-        && match host.strip_prefix('[') {
-            Some(literal) => literal.split_once(']').is_some_and(|(inside, after)| {
+        && if let Some(literal) = host.strip_prefix('[') {
+            literal.split_once(']').is_some_and(|(inside, after)| {
                 is_ip_literal(inside) && (after.is_empty() || after.strip_prefix(':').is_some_and(is_port))
-            }),
-            None => {
-                let (name, port) = cut(host, ':');
-                made_of(name, |byte| is_unreserved(byte) || is_sub_delim(byte)) && port.is_none_or(is_port)
-            }
+            })
+        } else {
+            let (name, port) = cut(host, ':');
+            made_of(name, |byte| is_unreserved(byte) || is_sub_delim(byte)) && port.is_none_or(is_port)
         }
 }
 

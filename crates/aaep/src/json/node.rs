@@ -149,7 +149,7 @@ impl<'d> Value<'d> {
         let node = self.node();
         let (start, end) = (node.start as usize, node.end as usize);
         match node.kind {
-            Kind::Text => &self.text[start - 1..end + 1],
+            Kind::Text => &self.text[(start - 1)..=end],
             _ => &self.text[start..end],
         }
     }

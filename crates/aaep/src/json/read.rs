@@ -355,8 +355,8 @@ fn plain_run(bytes: &[u8], mut at: usize) -> (usize, bool) {
         const ONES: u64 = u64::from_le_bytes([1; 8]);
         const HIGH: u64 = ONES << 7;
         let word = u64::from_le_bytes(*eight);
-        let quote = word ^ (ONES * b'"' as u64);
-        let slash = word ^ (ONES * b'\\' as u64);
+        let quote = word ^ (ONES * u64::from(b'"'));
+        let slash = word ^ (ONES * u64::from(b'\\'));
         let stop = (quote.wrapping_sub(ONES) & !quote
             | slash.wrapping_sub(ONES) & !slash
             | word.wrapping_sub(ONES * 0x20) & !word)

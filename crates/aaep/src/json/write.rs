@@ -1,6 +1,6 @@
 //! The writer: compact JSON, members in the order in which they are given.
 
-use std::fmt;
+use std::fmt::{self, Write};
 
 use super::{SyntaxError, Tape};
 
@@ -123,9 +123,9 @@ impl Writer {
         if !value.is_finite() {
             self.out.push_str("null");
         } else if value.fract() == 0.0 && value.abs() < 9_007_199_254_740_992.0 {
-            self.out.push_str(&format!("{value:.0}"));
+            let _ = write!(self.out, "{value:.0}");
         } else {
-            self.out.push_str(&format!("{value:?}"));
+            let _ = write!(self.out, "{value:?}");
         }
     }
 
@@ -147,7 +147,7 @@ impl Writer {
                 b'\t' => "\\t",
                 0..0x20 => {
                     self.out.push_str(&text[from..at]);
-                    self.out.push_str(&format!("\\u{byte:04x}"));
+                    let _ = write!(self.out, "\\u{byte:04x}");
                     from = at + 1;
                     continue;
                 }

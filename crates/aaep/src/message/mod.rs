@@ -94,7 +94,10 @@ macro_rules! messages {
                 }
                 let message_type = MessageType::of(&root.member("type")?.text()?)?;
                 let core = |name: &str, value: &crate::json::Value<'_>| {
-                    name == "type" || name == "@context" && value.text().is_some_and(|text| text == CORE_CONTEXT)
+                    name == "type"
+                        || name == "@context"
+                            && message_type == MessageType::Manifest
+                            && value.text().is_some_and(|text| text == CORE_CONTEXT)
                 };
                 let members = members_of(root).filter(|(name, value)| !core(name, value));
                 match message_type {

@@ -136,7 +136,7 @@ impl Part for ToolName {
 }
 
 /// An object's members with their names' escapes undone.
-pub(crate) fn members_of<'d>(object: Value<'d>) -> impl Iterator<Item = (Cow<'d, str>, Value<'d>)> {
+pub(crate) fn members_of(object: Value<'_>) -> impl Iterator<Item = (Cow<'_, str>, Value<'_>)> {
     object.members().map(|(key, value)| (key.text().unwrap_or_default(), value))
 }
 

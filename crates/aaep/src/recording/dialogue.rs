@@ -239,18 +239,27 @@ impl Subscription {
     /// New terms: none wider than asked, and what was not asked about is kept (§5.7.1).
     fn renegotiated(&mut self, honored: &Capabilities, findings: &mut Findings) {
         let Some((wish, _)) = self.renegotiation.take() else { return };
+        let (before, after) = (&self.honored, honored);
         let kept = [
             kept(
-                &wish.max_events_per_second,
-                &self.honored.max_events_per_second,
-                &honored.max_events_per_second,
+                wish.max_events_per_second.as_ref(),
+                before.max_events_per_second.as_ref(),
+                after.max_events_per_second.as_ref(),
             ),
-            kept(&wish.preferred_verbosity, &self.honored.preferred_verbosity, &honored.preferred_verbosity),
-            kept(&wish.languages, &self.honored.languages, &honored.languages),
-            kept(&wish.coalesce_boundaries, &self.honored.coalesce_boundaries, &honored.coalesce_boundaries),
-            kept(&wish.event_filters, &self.honored.event_filters, &honored.event_filters),
-            kept(&wish.cognitive_load, &self.honored.cognitive_load, &honored.cognitive_load),
-            kept(&wish.pace_wpm, &self.honored.pace_wpm, &honored.pace_wpm),
+            kept(
+                wish.preferred_verbosity.as_ref(),
+                before.preferred_verbosity.as_ref(),
+                after.preferred_verbosity.as_ref(),
+            ),
+            kept(wish.languages.as_ref(), before.languages.as_ref(), after.languages.as_ref()),
+            kept(
+                wish.coalesce_boundaries.as_ref(),
+                before.coalesce_boundaries.as_ref(),
+                after.coalesce_boundaries.as_ref(),
+            ),
+            kept(wish.event_filters.as_ref(), before.event_filters.as_ref(), after.event_filters.as_ref()),
+            kept(wish.cognitive_load.as_ref(), before.cognitive_load.as_ref(), after.cognitive_load.as_ref()),
+            kept(wish.pace_wpm.as_ref(), before.pace_wpm.as_ref(), after.pace_wpm.as_ref()),
         ];
         let names = [
             "max_events_per_second",
@@ -273,7 +282,7 @@ impl Subscription {
 }
 
 /// A term that nobody asked to change has not changed.
-fn kept<T: PartialEq>(wish: &Option<T>, before: &Option<T>, after: &Option<T>) -> bool {
+fn kept<T: PartialEq>(wish: Option<&T>, before: Option<&T>, after: Option<&T>) -> bool {
     wish.is_some() || before.is_none() || after.is_none() || before == after
 }
 

@@ -25,7 +25,7 @@ rules! {
 
     // @context (§3.2.1)
     CONTEXT_CORE: "AAEP-3.2.1-2" error/error @4
-        "@context is https://aaep-protocol.org/context/v1, or an array of strings of which that is the first"
+        "@context is <https://aaep-protocol.org/context/v1>, or an array of strings of which that is the first"
         also ["AAEP-3.9-4"];
     CONTEXT_ITEMS: "AAEP-3.2.1s-1" error/warning @4 "an @context array has at least one item, and all are URIs";
     CONTEXT_VERSIONED: "AAEP-7.9-2" warning/warning @4

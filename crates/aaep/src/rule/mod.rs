@@ -216,7 +216,6 @@ macro_rules! rules {
     ($($name:ident: $id:literal $strict:ident/$receive:ident @$step:literal $sentence:literal
         $(follows [$($follows:literal),*])? $(also [$($also:literal),*])?;)*) => {
         $(
-            #[doc = $sentence]
             pub(crate) const $name: super::Rule = super::Rule(&super::Entry {
                 id: $id,
                 strict: super::rules!(@severity $strict),
@@ -232,7 +231,7 @@ macro_rules! rules {
     (@severity error) => { super::Severity::Error };
     (@severity warning) => { super::Severity::Warning };
 }
-pub(self) use rules;
+use rules;
 
 #[cfg(test)]
 mod tests {

@@ -58,7 +58,7 @@ impl Chains {
         Some(chain.implied.or(chain.state.as_deref()).unwrap_or(IDLE))
     }
 
-    /// `agent.state.changed`; returns whether it left awaiting_input.
+    /// `agent.state.changed`; returns whether it left `awaiting_input`.
     pub(super) fn change(
         &mut self,
         at: usize,

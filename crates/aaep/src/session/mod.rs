@@ -341,7 +341,7 @@ impl Open {
         }
         self.last = step.at.or(self.last);
         self.numbering = match (self.numbering, step.sequence_number) {
-            (Numbering::Unknown, None) | (Numbering::Absent, None) => Numbering::Absent,
+            (Numbering::Unknown | Numbering::Absent, None) => Numbering::Absent,
             (Numbering::Unknown, Some(number)) => Numbering::Last(number),
             (Numbering::Last(last), Some(number)) => {
                 if number != last.wrapping_add(1) {

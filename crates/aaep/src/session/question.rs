@@ -299,7 +299,7 @@ impl Questions {
         }
     }
 
-    /// `agent.state.changed`: it shows what is resolved, and by leaving awaiting_input it resolves what is not.
+    /// `agent.state.changed`: it shows what is resolved, and by leaving `awaiting_input` it resolves what is not.
     pub(super) fn state_changed(
         &mut self,
         agent: usize,
@@ -545,7 +545,7 @@ impl Question {
         }
     }
 
-    /// The agent has left awaiting_input without a word about this question.
+    /// The agent has left `awaiting_input` without a word about this question.
     fn passed_over(&mut self, to: &str, at: Option<i64>, findings: &mut Findings) {
         if self.is_confirmation() && to == "calling_tool" && self.heard == Heard::Nothing {
             let found = format!("no reply to {} is recorded; going on is taken as accepted", self.token);

@@ -5,6 +5,7 @@
 //! - [`words`]: what agents say, in several languages.
 //! - [`scribe`]: writes single lawful events and replies.
 //! - [`track`]: what one producer does in a session, block by block.
+//! - [`messages`]: one of every message that is no reply.
 //! - [`recording`]: sessions woven into one recording, with times and numbers.
 //! - [`judge`]: what the core finds in a recording.
 //! - [`mutation`] and [`edits`]: every single change that can be made to a recording.
@@ -17,6 +18,7 @@ pub(crate) mod choices;
 pub(crate) mod edits;
 pub(crate) mod judge;
 pub(crate) mod line;
+pub(crate) mod messages;
 pub(crate) mod mutation;
 pub(crate) mod odd;
 pub(crate) mod reading;
@@ -32,7 +34,9 @@ pub(crate) fn decisions(most: usize) -> impl Strategy<Value = Vec<u8>> {
     proptest::collection::vec(any::<u8>(), 0..most)
 }
 
-/// So many cases, and no file of old failures: a failing case is turned into a test with a name instead.
+/// So many cases, or `PROPERTY_TIMES` times as many, and no file of old failures: a failing case is turned into a test
+/// with a name instead.
 pub(crate) fn cases(cases: u32) -> ProptestConfig {
-    ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() }
+    let times = std::env::var("PROPERTY_TIMES").ok().and_then(|times| times.parse().ok()).unwrap_or(1);
+    ProptestConfig { cases: cases * times, failure_persistence: None, ..ProptestConfig::default() }
 }
