@@ -34,7 +34,10 @@ fn main() -> ExitCode {
         ["fuzz", runs] if runs.parse::<u64>().is_ok() => {
             fuzz_all(&mut stages, runs.parse().unwrap_or(fuzz::RUNS));
         }
-        ["bench"] => stages.cargo("bench", &["bench", "-p", "sayso-benches", "--bench", "validate"]),
+        ["bench"] => {
+            stages.cargo("build", &["build", "--release", "-p", "sayso-cli"]);
+            stages.cargo("bench", &["bench", "-p", "sayso-benches", "--benches"]);
+        }
         _ => {
             eprintln!("{USAGE}");
             return ExitCode::from(2);

@@ -138,7 +138,7 @@ impl Scene<'_> {
 }
 
 proptest! {
-    #![proptest_config(cases(500))]
+    #![proptest_config(cases(1200))]
 
     #[test]
     fn every_change_is_found_out_or_on_the_list(bytes in decisions(240), picks in decisions(160)) {

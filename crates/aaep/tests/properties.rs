@@ -26,7 +26,7 @@ use support::{cases, decisions, messages, odd};
 const ADVICE: [&str; 1] = ["AAEP-9.3.1-7"];
 
 proptest! {
-    #![proptest_config(cases(400))]
+    #![proptest_config(cases(800))]
 
     #[test]
     fn lawful_recordings_pass_in_both_faces(bytes in decisions(400)) {
@@ -62,7 +62,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(cases(600))]
+    #![proptest_config(cases(1200))]
 
     #[test]
     fn no_text_makes_anything_panic(text in any::<String>()) {
@@ -119,7 +119,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(cases(3000))]
+    #![proptest_config(cases(5000))]
 
     #[test]
     fn the_reader_agrees_with_serde_json(bytes in decisions(80), edits in decisions(24)) {

@@ -14,9 +14,9 @@ pub(super) use scan::{Piece, Trouble};
 
 use scan::Scan;
 
-/// How much is read at a time.
 /// What a full pipe gives at once: with less, nothing more is waiting.
 const PIPE: usize = 64 * 1024;
+/// How much is read at a time.
 const BLOCK: usize = 256 * 1024;
 const MARK: &[u8] = b"\xEF\xBB\xBF";
 
@@ -46,6 +46,8 @@ pub(super) struct Splitter<R> {
     /// Where reads go: made once, since a pipe may need many.
     incoming: Box<[u8]>,
     held: Vec<u8>,
+    /// So much of what is held is known to have no end of a line in it.
+    endless: usize,
     layout: Layout,
     ended: bool,
     started: bool,
@@ -68,6 +70,7 @@ impl<R: Read> Splitter<R> {
             limit,
             incoming: vec![0; BLOCK].into_boxed_slice(),
             held: Vec::new(),
+            endless: 0,
             layout: Layout::Unknown,
             ended: false,
             started: false,
@@ -148,9 +151,11 @@ impl<R: Read> Splitter<R> {
 
     fn next_lines(&mut self) -> io::Result<Option<Cut>> {
         loop {
-            if let Some(end) = self.held.iter().rposition(|byte| *byte == b'\n') {
-                return Ok(Some(self.cut_lines(end + 1)));
+            let endless = self.endless.min(self.held.len());
+            if let Some(end) = memchr::memrchr(b'\n', &self.held[endless..]) {
+                return Ok(Some(self.cut_lines(endless + end + 1)));
             }
+            self.endless = self.held.len();
             // One more, because a CR at the end is none of the line's.
             if self.held.len() > self.limit.saturating_add(1) {
                 return self.skip_line().map(Some);
@@ -170,14 +175,16 @@ impl<R: Read> Splitter<R> {
     }
 
     fn cut_bytes(&mut self, end: usize) -> Vec<u8> {
+        self.endless = 0;
         let rest = self.held.split_off(end);
         std::mem::replace(&mut self.held, rest)
     }
 
     /// Lets go of a line that is too long, up to its end.
     fn skip_line(&mut self) -> io::Result<Cut> {
+        self.endless = 0;
         loop {
-            if let Some(end) = self.held.iter().position(|byte| *byte == b'\n') {
+            if let Some(end) = memchr::memchr(b'\n', &self.held) {
                 self.held.drain(..=end);
                 break;
             }
@@ -278,7 +285,6 @@ fn stays_open(line: &[u8]) -> bool {
     depth > 0 && !quoted
 }
 
-#[allow(clippy::naive_bytecount, reason = "one pass over a block, and it vectorises")]
 fn count_lines(bytes: &[u8]) -> u64 {
-    bytes.iter().filter(|byte| **byte == b'\n').count() as u64
+    memchr::memchr_iter(b'\n', bytes).count() as u64
 }

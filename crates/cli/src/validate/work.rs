@@ -39,8 +39,9 @@ pub(super) struct CheckedItem {
     pub(super) item: Item,
 }
 
+#[allow(clippy::large_enum_variant, reason = "nearly all are events")]
 pub(super) enum Item {
-    Event(Box<Step<Span>>),
+    Event(Step<Span>),
     Message(Box<Message>),
     /// An event that does not name its session, by its id if it has one.
     Unplaced(Option<Span>),
@@ -228,8 +229,11 @@ impl Worker {
                 if cut.bytes.is_empty() {
                     return block;
                 }
-                for (at, line) in body.split(|byte| *byte == b'\n').enumerate() {
-                    self.line(at as u64 + 1, line, &mut block);
+                let ends = memchr::memchr_iter(b'\n', body).chain([body.len()]);
+                let mut start = 0;
+                for (at, end) in ends.enumerate() {
+                    self.line(at as u64 + 1, &body[start..end], &mut block);
+                    start = end + 1;
                 }
             }
             Items::Pieces(pieces) => {
@@ -295,9 +299,7 @@ impl Worker {
             }
         };
         match self.validator.check(&doc, &mut self.findings) {
-            Checked::Event(step) => {
-                Item::Event(Box::new(step.map(&mut |text: &Cow<'_, str>| keep(text, arena))))
-            }
+            Checked::Event(step) => Item::Event(step.map(&mut |text: &Cow<'_, str>| keep(text, arena))),
             Checked::Message(message) => Item::Message(message),
             Checked::Unplaced(id) => Item::Unplaced(id.map(|id| keep(&id, arena))),
             _ => Item::Nothing,

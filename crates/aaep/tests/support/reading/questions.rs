@@ -56,7 +56,7 @@ impl<'l> Book<'l> {
                 true
             }
             Kind::Invoked => self.invoked(line),
-            Kind::Completed => self.of_session(line).all(|question| question.shown || question.spent),
+            Kind::Completed | Kind::Errored | Kind::Cancelled => self.ended(line),
             _ => true,
         }
     }
@@ -138,6 +138,16 @@ impl<'l> Book<'l> {
         for question in self.of_session(line) {
             question.shown |= question.status != Status::Open;
         }
+    }
+
+    /// A session that ends well has shown how every question ended; any end lets the open ones' tokens die (§6.2.2).
+    fn ended(&mut self, line: &'l Line) -> bool {
+        let well = line.kind() == Kind::Completed;
+        let holds = !well || self.of_session(line).all(|question| question.shown || question.spent);
+        for question in self.of_session(line).filter(|question| question.status == Status::Open) {
+            question.status = question.refusal();
+        }
+        holds
     }
 
     /// §2.3.5, §4.3.1, §4.5.3: what is dangerous spends an acceptance; what was refused, or is being asked about, is
