@@ -9,8 +9,15 @@ use aaep::session::{Body, Clarification, Session, Step, Waiting};
 /// A session that has asked, with these kinds of answers possible.
 fn asking(free_text: bool, yes_no: bool, numeric: bool, choices: Option<Vec<&'static str>>) -> Session {
     let mut session = Session::new("sess_1");
-    let asked =
-        Clarification { token: "rpl_1", question: "Which?", timeout_seconds: 60, free_text, yes_no, numeric, choices };
+    let asked = Clarification {
+        token: "rpl_1",
+        question: "Which?",
+        timeout_seconds: 60,
+        free_text,
+        yes_no,
+        numeric,
+        choices,
+    };
     for body in [Body::Started, Body::Clarification(Box::new(asked))] {
         let step = Step {
             event_id: None,

@@ -1,5 +1,7 @@
 //! One line of a recording, as members in their order.
 
+use std::fmt::Write;
+
 use serde_json::Value;
 
 /// The envelope in the advised order (§3.6); the payload follows, and then `extensions`.
@@ -218,7 +220,7 @@ fn escape(text: &str) -> String {
             out.push(character);
         } else {
             for unit in character.encode_utf16(&mut [0; 2]) {
-                out.push_str(&format!("\\u{unit:04x}"));
+                let _ = write!(out, "\\u{unit:04x}");
             }
         }
     }

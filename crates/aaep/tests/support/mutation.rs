@@ -42,15 +42,18 @@ impl Mutation {
         edits::of(recording, at).into_iter().map(|edit| Mutation::Change(at, edit)).collect()
     }
 
-    /// Any of them, as the choices fall.
+    /// Any of them, as the choices fall: a move, a change, or a change after which the line is lawful by itself, so that
+    /// order alone decides.
     pub(crate) fn any(recording: &Recording, choices: &mut Choices<'_>) -> Mutation {
-        let all = if choices.flip() {
-            let lines = recording.lines.len() - recording.head;
-            Self::changes(recording, recording.head + choices.place(lines))
-        } else {
-            Self::moves(recording)
-        };
-        all[choices.place(all.len())].clone()
+        let which = choices.below(3);
+        if which == 0 {
+            let moves = Self::moves(recording);
+            return moves[choices.place(moves.len())].clone();
+        }
+        let lines = recording.lines.len() - recording.head;
+        let mut changes = Self::changes(recording, recording.head + choices.place(lines));
+        changes.retain(|change| matches!(change, Mutation::Change(_, edit) if which == 1 || edit.sound));
+        changes.swap_remove(choices.place(changes.len()))
     }
 
     /// The line that it is about.

@@ -51,6 +51,20 @@ struct Asked {
     accept_by_default: bool,
 }
 
+impl Asked {
+    /// What the question says it is about: nothing, the tool, the call, or the exact action.
+    fn about(&self, scribe: &mut Scribe<'_>) -> Option<Value> {
+        if let Some(digest) = self.digest {
+            return Some(json!({ "tool": self.tool, "action_digest": digest }));
+        }
+        match (scribe.choices.below(3), &self.call) {
+            (0, _) => None,
+            (1, Some(call)) => Some(json!({ "tool": self.tool, "tool_call_id": call })),
+            _ => Some(json!({ "tool": self.tool })),
+        }
+    }
+}
+
 pub(crate) struct Track {
     voice: Voice,
     state: String,
@@ -361,21 +375,9 @@ impl Track {
             payload.push(("allowed_replies", json!(["accept", "reject"])));
             payload.push(("extra_context", json!({ "amount": "500.00" })));
         }
-        let ours = self.about(scribe, &asked);
+        let ours = asked.about(scribe);
         self.say(scribe, "aaep:agent.awaiting.confirmation", payload, ours, Pace::Soon);
         asked
-    }
-
-    /// What the question says it is about: nothing, the tool, the call, or the exact action.
-    fn about(&mut self, scribe: &mut Scribe<'_>, asked: &Asked) -> Option<Value> {
-        if let Some(digest) = asked.digest {
-            return Some(json!({ "tool": asked.tool, "action_digest": digest }));
-        }
-        match (scribe.choices.below(3), &asked.call) {
-            (0, _) => None,
-            (1, Some(call)) => Some(json!({ "tool": asked.tool, "tool_call_id": call })),
-            _ => Some(json!({ "tool": asked.tool })),
-        }
     }
 
     /// Does what was accepted.
