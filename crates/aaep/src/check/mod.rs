@@ -16,6 +16,7 @@ mod extension;
 mod members;
 mod message;
 mod path;
+mod payload;
 mod secret;
 mod sound;
 mod spoken;

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::question::Questions;
+use super::questions::Questions;
 use crate::rule::{self, Findings};
 use crate::timestamp::Timestamp;
 

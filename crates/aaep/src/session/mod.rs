@@ -17,6 +17,7 @@
 mod chain;
 mod output;
 mod question;
+mod questions;
 mod step;
 mod tool;
 mod waiting;
@@ -29,7 +30,7 @@ use crate::rule::{self, Face, Finding, Findings};
 use crate::timestamp::Timestamp;
 use chain::Chains;
 use output::Outputs;
-use question::Questions;
+use questions::Questions;
 use tool::Tools;
 
 /// So many tools, outputs, questions or producers may be open in one session at once, if nobody says otherwise.
