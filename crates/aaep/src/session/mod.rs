@@ -327,7 +327,7 @@ impl Open {
             }
             Body::Handoff => {
                 self.chains.hand_off(agent);
-                self.questions.show_all();
+                self.questions.show(agent);
             }
             Body::Other => {}
         }

@@ -238,29 +238,35 @@ impl Questions {
         findings: &mut Findings,
     ) {
         let at = step.at.map(|at| at.unix_millis());
-        if let Some(resolution) = &step.resolution {
-            if let Some(question) =
-                self.list.iter_mut().rev().find(|question| &*question.token == resolution.token)
-            {
-                question.resolved_by(resolution, at, findings);
-            }
-        } else if left {
-            for question in &mut self.list {
-                if question.agent == agent && question.status == Status::Open {
+        let Some(resolution) = &step.resolution else {
+            if left {
+                for question in
+                    self.list.iter_mut().filter(|it| it.agent == agent && it.status == Status::Open)
+                {
                     question.passed_over(to, at, findings);
                 }
             }
+            return self.show(agent);
+        };
+        let place = self.list.iter().rposition(|question| &*question.token == resolution.token);
+        if let Some(place) = place {
+            self.list[place].resolved_by(resolution, at, findings);
+            self.show_where(|question| &*question.token == resolution.token);
         }
-        self.show_all();
     }
 
-    /// An event shows that the agent has gone on.
-    pub(super) fn show_all(&mut self) {
+    /// An event shows that this producer has gone on.
+    pub(super) fn show(&mut self, agent: usize) {
+        self.show_where(|question| question.agent == agent);
+    }
+
+    fn show_where(&mut self, which: impl Fn(&Question) -> bool) {
         for question in &mut self.list {
-            question.shown |= question.status != Status::Open;
+            question.shown |= question.status != Status::Open && which(question);
         }
         let (refused, actions) = (&mut self.refused, &mut self.refused_actions);
         self.list.retain_mut(|question| match question.status {
+            _ if !question.shown => true,
             Status::Refused { modified } => {
                 *refused = Some(modified);
                 if let About::Action { call, digest, .. } = &mut question.about {

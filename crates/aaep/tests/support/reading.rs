@@ -64,27 +64,51 @@ fn event_ids_differ(lines: &[Line]) -> bool {
 
 /// `from_state` is idle at first, then the last `to_state` or what an event since then implied (§4.2.1, C-B7).
 pub(crate) fn chains_hold(lines: &[Line]) -> bool {
-    let mut chains: HashMap<_, (Option<&str>, Option<&str>)> = HashMap::new();
+    let mut states = States::default();
     events(lines).all(|line| {
-        let (state, implied) = chains.entry((line.session(), line.agent())).or_default();
-        match line.kind() {
-            Kind::State => {
-                let from = line.text("from_state");
-                let holds = match *state {
-                    None => from == "idle",
-                    Some(state) => from == state || *implied == Some(from),
-                };
-                (*state, *implied) = (Some(line.text("to_state")), None);
-                return holds;
+        let before = states.pass(line);
+        let from = line.text("from_state");
+        line.kind() != Kind::State
+            || match before.said {
+                None => from == "idle",
+                Some(said) => from == said || before.implied == Some(from),
             }
-            Kind::Invoked => *implied = Some("calling_tool"),
-            Kind::Chunk => *implied = Some("writing_output"),
-            Kind::Confirmation | Kind::Clarification => *implied = Some("awaiting_input"),
-            Kind::Handoff => *implied = Some("handing_off"),
+    })
+}
+
+/// Where a producer is: the last `to_state`, and what an event since then implied.
+#[derive(Clone, Copy, Default)]
+struct State<'l> {
+    said: Option<&'l str>,
+    implied: Option<&'l str>,
+}
+
+impl State<'_> {
+    /// What the latest event says or implies.
+    fn is_now(self, state: &str) -> bool {
+        self.implied.or(self.said) == Some(state)
+    }
+}
+
+/// The states of all producers of all sessions.
+#[derive(Default)]
+struct States<'l>(HashMap<(&'l str, &'l str), State<'l>>);
+
+impl<'l> States<'l> {
+    /// Takes an event; returns where its producer was before it.
+    fn pass(&mut self, line: &'l Line) -> State<'l> {
+        let state = self.0.entry((line.session(), line.agent())).or_default();
+        let before = *state;
+        match line.kind() {
+            Kind::State => *state = State { said: Some(line.text("to_state")), implied: None },
+            Kind::Invoked => state.implied = Some("calling_tool"),
+            Kind::Chunk => state.implied = Some("writing_output"),
+            Kind::Confirmation | Kind::Clarification => state.implied = Some("awaiting_input"),
+            Kind::Handoff => state.implied = Some("handing_off"),
             _ => {}
         }
-        true
-    })
+        before
+    }
 }
 
 /// Every call has one completion of its name and id before the session ends (§4.5.2), and completion comes before the
@@ -94,7 +118,9 @@ pub(crate) fn tools_pair(lines: &[Line]) -> bool {
         let mut open: Vec<(&str, &str, &str)> = Vec::new();
         let mut used = HashSet::new();
         let mut completed = HashSet::new();
+        let mut states = States::default();
         session.iter().all(|line| {
+            let before = states.pass(line);
             let call = (line.agent(), line.text("tool"), line.text("tool_call_id"));
             match line.kind() {
                 Kind::Invoked => {
@@ -108,11 +134,9 @@ pub(crate) fn tools_pair(lines: &[Line]) -> bool {
                     place.map(|place| open.remove(place)).is_some()
                 }
                 Kind::State => {
-                    let after_tool = line.text("from_state") == "calling_tool"
-                        && !matches!(
-                            line.text("to_state"),
-                            "calling_tool" | "awaiting_input" | "handing_off"
-                        );
+                    let (from, to) = (line.text("from_state"), line.text("to_state"));
+                    let after_tool = (from == "calling_tool" || before.is_now("calling_tool"))
+                        && !matches!(to, "calling_tool" | "awaiting_input" | "handing_off");
                     let running = open.iter().any(|running| running.0 == call.0);
                     !(after_tool && running && !completed.contains(call.0))
                 }

@@ -52,7 +52,7 @@ impl<'l> Book<'l> {
             Kind::Confirmation | Kind::Clarification => self.asked(line),
             Kind::State => self.state(line),
             Kind::Handoff => {
-                self.show_all(line);
+                self.show(line);
                 true
             }
             Kind::Invoked => self.invoked(line),
@@ -120,22 +120,25 @@ impl<'l> Book<'l> {
     fn state(&mut self, line: &'l Line) -> bool {
         let (from, to) = (line.text("from_state"), line.text("to_state"));
         let told = line.text_at("/extensions/sayso/reply_token");
-        let holds = if let Some(token) = told {
+        if let Some(token) = told {
             let mut asked = self.of_session(line).filter(|it| it.line.text("reply_token") == token);
-            asked.next().is_none_or(|question| question.told(line))
-        } else {
-            let leaves = from == "awaiting_input" && to != "awaiting_input";
-            for question in self.of_session(line).filter(|it| leaves && it.line.agent() == line.agent()) {
-                question.passed_over(to);
-            }
-            true
-        };
-        self.show_all(line);
-        holds
+            return asked.next().is_none_or(|question| {
+                let holds = question.told(line);
+                question.shown |= question.status != Status::Open;
+                holds
+            });
+        }
+        let leaves = from == "awaiting_input" && to != "awaiting_input";
+        for question in self.of_session(line).filter(|it| leaves && it.line.agent() == line.agent()) {
+            question.passed_over(to);
+        }
+        self.show(line);
+        true
     }
 
-    fn show_all(&mut self, line: &'l Line) {
-        for question in self.of_session(line) {
+    /// A producer that goes on shows what has come of its own questions.
+    fn show(&mut self, line: &'l Line) {
+        for question in self.of_session(line).filter(|question| question.line.agent() == line.agent()) {
             question.shown |= question.status != Status::Open;
         }
     }
