@@ -13,6 +13,7 @@
 
 pub mod check;
 pub mod event;
+mod fingerprint;
 pub mod form;
 mod id;
 pub mod json;

@@ -4,12 +4,12 @@
 //! ended session (see [`Fingerprints`]).
 
 mod dialogue;
-mod fingerprint;
 
 use std::collections::HashMap;
-use std::hash::{BuildHasher, BuildHasherDefault, Hasher};
+use std::hash::{BuildHasher, BuildHasherDefault};
 
-pub use fingerprint::Fingerprints;
+pub use crate::fingerprint::Fingerprints;
+use crate::fingerprint::Identity;
 
 use crate::message::Message;
 use crate::rule::{self, Face, Finding, Findings, Severity};
@@ -296,23 +296,5 @@ fn asked_token<'a>(body: &Body<&'a str>) -> Option<&'a str> {
         Body::Confirmation(asked) => Some(asked.token),
         Body::Clarification(asked) => Some(asked.token),
         _ => None,
-    }
-}
-
-/// Hashes what is a hash already.
-#[derive(Debug, Default)]
-struct Identity(u64);
-
-impl Hasher for Identity {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-    fn write(&mut self, bytes: &[u8]) {
-        for byte in bytes {
-            self.0 = self.0 << 8 | u64::from(*byte);
-        }
-    }
-    fn write_u64(&mut self, value: u64) {
-        self.0 = value;
     }
 }

@@ -147,6 +147,11 @@ impl Session {
     /// with what was taken.
     pub fn admit(&mut self, step: &Step<&str>) -> Result<Vec<Finding>, Vec<Finding>> {
         let mut findings = Findings::new(Face::Strict);
+        if let Stage::Open(open) = &mut self.stage {
+            open.tools.settle();
+            open.outputs.settle();
+            open.questions.settle();
+        }
         let mut next = self.clone();
         next.event(step, &mut findings);
         if findings.has_error() {

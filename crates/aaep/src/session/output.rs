@@ -1,8 +1,7 @@
 //! Outputs (§4.3.3, §4.5.4): positions in code points (C-B11), one completion, nothing after it.
 
-use std::collections::HashSet;
-
 use super::Waiting;
+use crate::fingerprint::Seen;
 use crate::rule::{self, Findings};
 
 /// The outputs of a session.
@@ -10,7 +9,7 @@ use crate::rule::{self, Findings};
 pub(super) struct Outputs {
     open: Vec<Output>,
     /// The ids of those that are complete.
-    over: HashSet<Box<str>>,
+    over: Seen,
     /// The producers whose output without an id is complete.
     over_nameless: Vec<usize>,
 }
@@ -60,11 +59,16 @@ impl Outputs {
         if chunk.complete {
             match self.open.swap_remove(place).id {
                 Some(id) => {
-                    self.over.insert(id);
+                    self.over.insert(&id);
                 }
                 None => self.over_nameless.push(agent),
             }
         }
+    }
+
+    /// Before a copy is made: see [`Seen`].
+    pub(super) fn settle(&mut self) {
+        self.over.settle();
     }
 
     pub(super) fn len(&self) -> usize {

@@ -6,11 +6,10 @@
 //!                                                                              refused, answered
 //! ```
 
-use std::collections::HashSet;
-
 use super::question::{About, Heard, Question, Status, Wish};
 use super::{Clarification, Confirmation, Step, Waiting};
 use crate::event::Decision;
+use crate::fingerprint::Seen;
 use crate::message::{ClarificationReply, ConfirmationReply, DeadlineExtend, Response};
 use crate::rule::{self, Findings, Rule};
 use crate::timestamp::Timestamp;
@@ -22,11 +21,11 @@ const MOST_EXTENSION: i64 = 10;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Questions {
     list: Vec<Question>,
-    tokens: HashSet<Box<str>>,
+    tokens: Seen,
     /// The last refusal that has been shown: `true` if it was an acceptance of something else.
     refused: Option<bool>,
     /// The calls and digests of actions whose refusal has been shown.
-    refused_actions: HashSet<Box<str>>,
+    refused_actions: Seen,
 }
 
 impl Questions {
@@ -91,7 +90,7 @@ impl Questions {
         about: About,
         findings: &mut Findings,
     ) {
-        if !self.tokens.insert(token.into()) {
+        if !self.tokens.insert(token) {
             findings.push(rule::TOKEN_NEW, "/reply_token".to_owned(), format!("{token} was used before"));
         }
         let asked_millis = at.map(|at| at.unix_millis());
@@ -265,12 +264,14 @@ impl Questions {
             question.shown |= question.status != Status::Open && which(question);
         }
         let (refused, actions) = (&mut self.refused, &mut self.refused_actions);
-        self.list.retain_mut(|question| match question.status {
+        self.list.retain(|question| match question.status {
             _ if !question.shown => true,
             Status::Refused { modified } => {
                 *refused = Some(modified);
-                if let About::Action { call, digest, .. } = &mut question.about {
-                    actions.extend([call.take(), digest.take()].into_iter().flatten());
+                if let About::Action { call, digest, .. } = &question.about {
+                    for name in [call, digest].into_iter().flatten() {
+                        actions.insert(name);
+                    }
                 }
                 false
             }
@@ -360,6 +361,12 @@ impl Questions {
             };
             findings.push(rule, String::new(), found);
         }
+    }
+
+    /// Before a copy is made: see [`Seen`].
+    pub(super) fn settle(&mut self) {
+        self.tokens.settle();
+        self.refused_actions.settle();
     }
 
     pub(super) fn knows(&self, token: &str) -> bool {

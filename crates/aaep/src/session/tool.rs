@@ -1,8 +1,7 @@
 //! Tools in flight (§4.5.2): paired by call id, else by name, several at once.
 
-use std::collections::HashSet;
-
 use super::Waiting;
+use crate::fingerprint::Seen;
 use crate::rule::{self, Findings};
 
 /// The calls of a session.
@@ -10,9 +9,9 @@ use crate::rule::{self, Findings};
 pub(super) struct Tools {
     open: Vec<Call>,
     /// Every call id that was ever used.
-    used: HashSet<Box<str>>,
+    used: Seen,
     /// Every name of which a call without id was completed.
-    done: HashSet<Box<str>>,
+    done: Seen,
 }
 
 #[derive(Clone, Debug)]
@@ -25,7 +24,7 @@ struct Call {
 impl Tools {
     pub(super) fn invoke(&mut self, agent: usize, tool: &str, id: Option<&str>, findings: &mut Findings) {
         match id {
-            Some(id) if !self.used.insert(id.into()) => {
+            Some(id) if !self.used.insert(id) => {
                 findings.push(
                     rule::CALL_ID_UNIQUE,
                     "/tool_call_id".to_owned(),
@@ -66,13 +65,19 @@ impl Tools {
                 findings.push(rule::CALL_ID_UNIQUE, "/tool_call_id".to_owned(), found);
             }
             if call.id.is_none() {
-                self.done.insert(call.tool);
+                self.done.insert(&call.tool);
             }
         } else if self.done.contains(tool) {
             findings.push(rule::TOOL_COMPLETED_ONCE, String::new(), format!("{tool:?} was completed before"));
         } else {
             findings.push(rule::TOOL_INVOKED_FIRST, String::new(), format!("{tool:?} was not invoked"));
         }
+    }
+
+    /// Before a copy is made: see [`Seen`].
+    pub(super) fn settle(&mut self) {
+        self.used.settle();
+        self.done.settle();
     }
 
     pub(super) fn any_open(&self, agent: usize) -> bool {

@@ -1,4 +1,8 @@
-//! A set of 64-bit fingerprints that never takes more than 16 bytes for each.
+//! Remembering what has been seen by 64 bits of its hash: for a whole recording, and for one session.
+
+use std::collections::HashSet;
+use std::hash::{BuildHasherDefault, DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
 
 const SHARDS: usize = 256;
 const SMALLEST: usize = 16;
@@ -101,6 +105,72 @@ impl Shard {
     }
 }
 
+/// What one session has seen: names that must not come twice. Empty it costs next to nothing, and a clone shares what
+/// is there, so that trying an event on a copy of a long session is cheap.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Seen {
+    settled: Option<Arc<HashSet<u64, BuildHasherDefault<Identity>>>>,
+    /// What came while a copy shared the rest.
+    recent: Vec<u64>,
+}
+
+impl Seen {
+    /// Adds a name; says whether it is new.
+    pub(crate) fn insert(&mut self, name: &str) -> bool {
+        let fingerprint = fingerprint(name);
+        if self.has(fingerprint) {
+            return false;
+        }
+        self.recent.push(fingerprint);
+        self.settle();
+        true
+    }
+
+    pub(crate) fn contains(&self, name: &str) -> bool {
+        self.has(fingerprint(name))
+    }
+
+    /// Takes in what is recent, unless a copy shares the rest.
+    pub(crate) fn settle(&mut self) {
+        if self.recent.is_empty() {
+            return;
+        }
+        if let Some(settled) = Arc::get_mut(self.settled.get_or_insert_default()) {
+            settled.extend(self.recent.drain(..));
+        }
+    }
+
+    fn has(&self, fingerprint: u64) -> bool {
+        self.settled.as_ref().is_some_and(|settled| settled.contains(&fingerprint))
+            || self.recent.contains(&fingerprint)
+    }
+}
+
+/// The keys of this hash are known: whoever makes two names collide hurts only their own session.
+fn fingerprint(name: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    name.hash(&mut hasher);
+    hasher.finish()
+}
+
+/// Hashes what is a hash already.
+#[derive(Debug, Default)]
+pub(crate) struct Identity(u64);
+
+impl Hasher for Identity {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.0 = self.0 << 8 | u64::from(*byte);
+        }
+    }
+    fn write_u64(&mut self, value: u64) {
+        self.0 = value;
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -122,6 +192,19 @@ mod tests {
         assert!((0..100_000).all(|n| set.contains(mixed(n))));
         assert!((100_000..200_000).all(|n| !set.contains(mixed(n))));
         assert!(set.insert(0) || set.contains(0));
+    }
+
+    #[test]
+    fn a_copy_shares_what_was_seen_and_not_what_comes() {
+        let mut seen = Seen::default();
+        assert!((0..1000).all(|n| seen.insert(&format!("call_{n}"))));
+        let mut copy = seen.clone();
+        assert!(copy.insert("call_new") && !copy.insert("call_new") && !copy.insert("call_7"));
+        assert!(copy.contains("call_new") && !seen.contains("call_new"));
+        assert_eq!(copy.recent.len(), 1, "the rest is shared, not copied");
+        drop(seen);
+        copy.settle();
+        assert!(copy.recent.is_empty() && copy.contains("call_new") && copy.contains("call_999"));
     }
 
     #[test]
