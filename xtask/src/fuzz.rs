@@ -24,7 +24,7 @@ pub(crate) fn run(target: &str, runs: u64) -> Result<(), String> {
         format!("-runs={runs}"),
         "-seed=1".to_owned(),
         "-max_len=4096".to_owned(),
-        "-verbosity=0".to_owned(),
+        "-verbosity=1".to_owned(),
     ]);
     // libFuzzer talks a lot; what it said matters only when it found something.
     let output =

@@ -272,6 +272,20 @@ fn a_timeout_beyond_all_time_does_no_harm() {
 }
 
 #[test]
+fn a_token_is_never_used_in_another_session_either() {
+    let mut recording = recording();
+    for session in ["sess_1", "sess_2"] {
+        play(&mut recording, &of(session, at(0, Body::Started)));
+    }
+    play(&mut recording, &of("sess_1", at(1, question(TOKEN))));
+    play(&mut recording, &of("sess_1", at(2, Body::Cancelled)));
+    let mut findings = Findings::new(Face::Strict);
+    recording.event(&of("sess_2", at(3, question(TOKEN))), Place::default(), &mut findings);
+    let rules: Vec<_> = findings.list().iter().map(|finding| finding.rule.id()).collect();
+    assert!(rules.contains(&"AAEP-6.2.2-1"), "{rules:?}");
+}
+
+#[test]
 fn linked_sessions_are_found_while_they_are_open() {
     let mut recording = recording();
     play(&mut recording, &of("sess_1", at(0, Body::Started)));

@@ -47,7 +47,7 @@ impl Tools {
             }
             return;
         }
-        if let Some(id) = id.filter(|id| self.used.contains(*id)) {
+        if let Some(id) = id.filter(|id| self.used.contains(id)) {
             findings.push(rule::TOOL_COMPLETED_ONCE, String::new(), format!("{id} was completed before"));
             return;
         }

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use serde_json::Value;
 
+use super::{State, States};
 use crate::support::line::{Kind, Line};
 
 /// Whether every question is asked, answered, shown and acted upon as the protocol wants.
@@ -34,6 +35,7 @@ struct Question<'l> {
 #[derive(Default)]
 struct Book<'l> {
     questions: Vec<Question<'l>>,
+    states: States<'l>,
     tokens: HashSet<&'l str>,
 }
 
@@ -48,9 +50,10 @@ impl<'l> Book<'l> {
         for question in self.of_session(line).filter(|question| question.is_over_at(line)) {
             question.status = question.default();
         }
+        let before = self.states.pass(line);
         match line.kind() {
             Kind::Confirmation | Kind::Clarification => self.asked(line),
-            Kind::State => self.state(line),
+            Kind::State => self.state(line, before),
             Kind::Handoff => {
                 self.show(line);
                 true
@@ -117,8 +120,8 @@ impl<'l> Book<'l> {
     }
 
     /// It tells how a question was resolved, or resolves by going on, and shows what is resolved.
-    fn state(&mut self, line: &'l Line) -> bool {
-        let (from, to) = (line.text("from_state"), line.text("to_state"));
+    fn state(&mut self, line: &'l Line, before: State<'l>) -> bool {
+        let to = line.text("to_state");
         let told = line.text_at("/extensions/sayso/reply_token");
         if let Some(token) = told {
             let mut asked = self.of_session(line).filter(|it| it.line.text("reply_token") == token);
@@ -128,7 +131,8 @@ impl<'l> Book<'l> {
                 holds
             });
         }
-        let leaves = from == "awaiting_input" && to != "awaiting_input";
+        let was = [Some(line.text("from_state")), before.said, before.implied];
+        let leaves = was.contains(&Some("awaiting_input")) && to != "awaiting_input";
         for question in self.of_session(line).filter(|it| leaves && it.line.agent() == line.agent()) {
             question.passed_over(to);
         }
