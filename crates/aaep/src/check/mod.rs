@@ -51,6 +51,8 @@ pub enum Checked<'d> {
     Message(Box<Message>),
     /// An event that does not name its session, so that it has no place in any order; its id, if it has one.
     Unplaced(Option<Cow<'d, str>>),
+    /// A reply that is not lawful, and so has no effect (§6.3.4); the token that it names.
+    VoidReply(Cow<'d, str>),
     /// Neither, or a message without effect.
     Nothing,
 }
@@ -169,6 +171,10 @@ impl Validator {
         let lawful = findings.list()[from..].iter().all(|finding| finding.severity < rule::Severity::Error);
         match Message::parse(doc.source()) {
             Some(message) if lawful => Checked::Message(Box::new(message)),
+            _ if kind.is_reply() => match doc.root().member("reply_token").and_then(|token| token.text()) {
+                Some(token) => Checked::VoidReply(token),
+                None => Checked::Nothing,
+            },
             _ => Checked::Nothing,
         }
     }

@@ -50,7 +50,15 @@ pub(super) fn shape(
             return;
         }
         Shape::Time { any } => return time(*any, rule, value, path, heard, findings),
-        Shape::Word(words) => with_text(value, |text| words.contains(&text)),
+        Shape::Word(words) => {
+            let known = with_text(value, |text| words.contains(&text));
+            if !known && value.kind() == Kind::Text && findings.face() == Face::Receive {
+                // A word that we do not know may be newer than we are (C-J2).
+                let found = format!("expected {}, found {}", shape.words(), excerpt(value));
+                return findings.warn(rule, path.pointer(), found);
+            }
+            known
+        }
         Shape::Bool => value.kind() == Kind::Bool,
         Shape::Integer { min, max } => return integer(shape, (*min, *max), rule, value, path, findings),
         Shape::Number { min, max } => value.number().is_some_and(|number| {

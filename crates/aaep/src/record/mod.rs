@@ -151,7 +151,7 @@ macro_rules! words {
 
         impl $crate::record::Part for $name {
             fn read(value: $crate::json::Value<'_>) -> Option<Self> {
-                value.text().map(|word| Self::of(&word))
+                <String as $crate::record::Part>::read(value).map(|word| Self::of(&word))
             }
 
             fn write(&self, writer: &mut $crate::json::Writer) {

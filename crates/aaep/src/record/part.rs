@@ -128,7 +128,7 @@ impl ToolName {
 
 impl Part for ToolName {
     fn read(value: Value<'_>) -> Option<Self> {
-        value.text().map(|text| Self(text.into()))
+        String::read(value).map(|text| Self(text.into()))
     }
     fn write(&self, writer: &mut Writer) {
         writer.text(&self.0);

@@ -17,6 +17,8 @@ const MOST: usize = 1024;
 pub(super) struct Dialogue {
     requests: Vec<(SubscriptionRequest, Place)>,
     subscriptions: Vec<Subscription>,
+    /// There were more requests than are followed, and it has been told.
+    full: bool,
 }
 
 #[derive(Debug)]
@@ -40,6 +42,12 @@ impl Dialogue {
         match message {
             Message::SubscriptionRequest(request) if self.requests.len() < MOST => {
                 self.requests.push((request.clone(), place));
+            }
+            Message::SubscriptionRequest(_) if !self.full => {
+                self.full = true;
+                let found =
+                    format!("more than {MOST} requests wait for an answer; further ones are not judged");
+                findings.push(rule::READABLE, String::new(), found);
             }
             Message::SubscriptionAccepted(accepted) => {
                 let id = accepted.subscription_id.as_str();

@@ -254,6 +254,14 @@ impl<H: BuildHasher> Recording<H> {
         }
     }
 
+    /// Takes note of a reply that is not lawful, by the token that it names.
+    pub fn void_reply(&mut self, token: &str) {
+        let session = self.asked.get(&self.hasher.hash_one(token));
+        if let Some(tracked) = session.and_then(|session| self.open.get_mut(session)) {
+            tracked.session.void_reply(token);
+        }
+    }
+
     /// The open session in which a token's question was asked. A token that nobody asked with is a fault only where
     /// it could have been another's: while a session that asked is open, or where everything should be in the
     /// recording.

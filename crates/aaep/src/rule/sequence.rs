@@ -16,7 +16,7 @@ rules! {
         "agent.session.completed does not follow agent.session.errored or agent.session.cancelled";
 
     // Ids, numbers, time (§3.2, §3.4.1)
-    EVENT_ID_UNIQUE: "AAEP-3.2.3-2" error/error @10 "an event_id is used once";
+    EVENT_ID_UNIQUE: "AAEP-3.2.3-2" error/warning @10 "an event_id is used once";
     TIME_ORDER: "AAEP-3.2.5-7" error/error @10 "timestamps never decrease within a session";
     SEQUENCE_STEP: "AAEP-3.4.1-2" error/error @10 "sequence_number grows by 1 with each event of the session";
     SEQUENCE_ALL: "AAEP-3.4.1-3" error/error @10

@@ -228,6 +228,13 @@ impl Session {
         }
     }
 
+    /// Takes note that a reply to a question came which has no effect, because it is not lawful (§6.3.4).
+    pub fn void_reply(&mut self, token: &str) {
+        if let Stage::Open(open) = &mut self.stage {
+            open.questions.void_reply(token);
+        }
+    }
+
     /// Takes a person's wish for more time.
     pub fn extend(&mut self, wish: &DeadlineExtend) {
         if let Stage::Open(open) = &mut self.stage {
@@ -247,7 +254,7 @@ impl Session {
         matches!(&self.stage, Stage::Open(open) if open.questions.knows(token))
     }
 
-    /// What it is waiting for, in the order in which it began to.
+    /// What it is waiting for: answers, then tools, then outputs, then its end.
     pub fn waiting_for(&self) -> Vec<Waiting> {
         match &self.stage {
             Stage::New { .. } => vec![Waiting::Start],
@@ -306,6 +313,7 @@ impl Open {
                     tool,
                     call: *call,
                     digest: *digest,
+                    millis: step.at.map(|at| at.unix_millis()),
                     irreversible: *irreversible,
                     high_risk: *high_risk,
                 };

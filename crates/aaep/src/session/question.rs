@@ -53,6 +53,13 @@ pub(super) enum Status {
     Refused {
         modified: bool,
     },
+    /// Taken as accepted, because the agent went on to a tool and no reply is recorded (design, decision 15). A reply
+    /// that is recorded after all overrules it.
+    Presumed,
+    /// A call was made on that presumption, at that time.
+    Acted {
+        millis: Option<i64>,
+    },
     /// A clarification that has its answer, or never will.
     Answered,
 }
@@ -62,8 +69,8 @@ pub(super) enum Status {
 pub(super) enum Heard {
     Nothing,
     InTime,
-    /// Without effect (§6.3.4), and so no reason to go on.
-    TooLate,
+    /// Only what came too late, or is without effect for another reason (§6.3.4): no reason to go on.
+    Void,
 }
 
 /// A tool that is about to run.
@@ -72,6 +79,7 @@ pub(super) struct Wish<'w> {
     pub(super) tool: &'w str,
     pub(super) call: Option<&'w str>,
     pub(super) digest: Option<&'w str>,
+    pub(super) millis: Option<i64>,
     pub(super) irreversible: bool,
     pub(super) high_risk: bool,
 }
@@ -79,6 +87,11 @@ pub(super) struct Wish<'w> {
 impl Question {
     pub(super) fn is_confirmation(&self) -> bool {
         matches!(self.about, About::Action { .. })
+    }
+
+    /// The person was told that it can be undone.
+    pub(super) fn says_reversible(&self) -> bool {
+        matches!(self.about, About::Action { irreversible: Some(false), .. })
     }
 
     pub(super) fn default(&self) -> Status {
@@ -128,8 +141,8 @@ impl Question {
             };
             return findings.push(rule, pointer(), found.to_owned());
         }
-        if self.heard == Heard::TooLate && told.by == Some("reply") && accepts {
-            findings.push(rule::DEFAULT_APPLIED, pointer(), "the reply came too late".to_owned());
+        if self.heard == Heard::Void && told.by == Some("reply") && accepts {
+            findings.push(rule::DEFAULT_APPLIED, pointer(), "the reply had no effect".to_owned());
         }
         match told.by {
             Some("timeout" | "closure" | "unreachable") => {
@@ -153,7 +166,12 @@ impl Question {
             }
             _ => {}
         }
-        if self.status == Status::Open {
+        if let Status::Acted { .. } = self.status {
+            if said != (Status::Accepted { silent: false }) {
+                findings.push(rule::AFTER_REJECT, pointer(), "it was done all the same".to_owned());
+            }
+            self.status = Status::Answered;
+        } else if matches!(self.status, Status::Open | Status::Presumed) {
             self.resolve(said, at, findings);
         } else if told.by == Some("reply") && !in_time {
             // It came in time and is told late: our default was too quick.
@@ -164,17 +182,35 @@ impl Question {
     /// The agent has left `awaiting_input` without a word about this question.
     pub(super) fn passed_over(&mut self, to: &str, at: Option<i64>, findings: &mut Findings) {
         if self.is_confirmation() && to == "calling_tool" && self.heard == Heard::Nothing {
-            let found = format!("no reply to {} is recorded; going on is taken as accepted", self.token);
-            findings.warn(rule::IRREVERSIBLE_CONSENT, "/to_state".to_owned(), found);
-            self.resolve(Status::Accepted { silent: false }, at, findings);
+            self.resolve(Status::Presumed, at, findings);
         } else {
             self.resolve(self.refusal(), at, findings);
         }
     }
 
+    /// A reply to an action that was taken without waiting for it: lawful only if it was given before, and recorded late.
+    pub(super) fn replied_after(
+        &mut self,
+        acted: Option<i64>,
+        accepts: bool,
+        at: i64,
+        findings: &mut Findings,
+    ) {
+        let (rule, found) = match (accepts, acted) {
+            (true, Some(acted)) if at <= acted => {
+                self.status = Status::Answered;
+                return;
+            }
+            (true, _) => (rule::BLOCKED, "it was done before this reply"),
+            (false, _) => (rule::AFTER_REJECT, "it was done all the same"),
+        };
+        self.status = Status::Answered;
+        findings.push(rule, "/decision".to_owned(), found.to_owned());
+    }
+
     /// Whether the person has agreed to this very call.
     pub(super) fn allows(&self, wish: &Wish<'_>) -> bool {
-        matches!(self.status, Status::Accepted { .. }) && self.covers(wish)
+        matches!(self.status, Status::Accepted { .. } | Status::Presumed) && self.covers(wish)
     }
 
     /// Whether a question is about this very call, as far as it says (design, decision 6).

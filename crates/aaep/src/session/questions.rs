@@ -16,6 +16,8 @@ use crate::timestamp::Timestamp;
 
 /// A person may ask for so many times the first timeout (design, `sayso:deadline.extend`).
 const MOST_EXTENSION: i64 = 10;
+/// So many questions whose action was taken without a recorded reply are remembered in case it still comes.
+const MOST_ACTED: usize = 64;
 
 /// The questions of a session.
 #[derive(Clone, Debug, Default)]
@@ -127,6 +129,7 @@ impl Questions {
             return;
         };
         let About::Action { may_accept, may_reject, .. } = &question.about else {
+            question.heard = Heard::Void;
             let found = "this token is a clarification's".to_owned();
             return findings.push(rule::REPLY_TOKEN_KNOWN, "/reply_token".to_owned(), found);
         };
@@ -140,12 +143,18 @@ impl Questions {
             }
             Decision::Reject if *may_reject => Status::Refused { modified: false },
             _ => {
+                question.heard = Heard::Void;
                 let found = format!("found {:?}", reply.decision.as_str());
                 return findings.push(rule::REPLY_ALLOWED, "/decision".to_owned(), found);
             }
         };
         question.heard = Heard::InTime;
-        question.resolve(status, Some(reply.timestamp.unix_millis()), findings);
+        let at = reply.timestamp.unix_millis();
+        if let Status::Acted { millis } = question.status {
+            question.replied_after(millis, status == Status::Accepted { silent: false }, at, findings);
+        } else {
+            question.resolve(status, Some(at), findings);
+        }
     }
 
     pub(super) fn answer(&mut self, reply: &ClarificationReply, findings: &mut Findings) {
@@ -153,6 +162,7 @@ impl Questions {
             return;
         };
         let About::Meaning { free_text, yes_no, numeric, choices, .. } = &question.about else {
+            question.heard = Heard::Void;
             let found = "this token is a confirmation's".to_owned();
             return findings.push(rule::REPLY_TOKEN_KNOWN, "/reply_token".to_owned(), found);
         };
@@ -176,7 +186,8 @@ impl Questions {
     /// The question of a token, if a reply at that time can still count.
     fn answerable(&mut self, token: &str, at: &Timestamp, findings: &mut Findings) -> Option<&mut Question> {
         let question = self.list.iter_mut().rev().find(|question| &*question.token == token);
-        let Some(question) = question.filter(|question| question.status == Status::Open) else {
+        let unanswered = |status| matches!(status, Status::Open | Status::Presumed | Status::Acted { .. });
+        let Some(question) = question.filter(|question| unanswered(question.status)) else {
             findings.push(
                 rule::REPLY_ONCE,
                 "/reply_token".to_owned(),
@@ -187,7 +198,7 @@ impl Questions {
         let at = at.unix_millis();
         // Too late has no effect (§6.3.4); the default holds from the next event on.
         if question.deadline_millis.is_some_and(|deadline| at >= deadline) {
-            question.heard = Heard::TooLate;
+            question.heard = Heard::Void;
             return None;
         }
         if question.asked_millis.is_some_and(|asked| at <= asked) {
@@ -215,7 +226,7 @@ impl Questions {
     /// The person stopped the session: what is undecided is refused.
     pub(super) fn refuse_all(&mut self) {
         for question in &mut self.list {
-            if question.status == Status::Open {
+            if matches!(question.status, Status::Open | Status::Presumed) {
                 question.status = question.refusal();
             }
         }
@@ -276,7 +287,7 @@ impl Questions {
                 false
             }
             Status::Answered => false,
-            Status::Open | Status::Accepted { .. } => true,
+            Status::Open | Status::Accepted { .. } | Status::Presumed | Status::Acted { .. } => true,
         });
     }
 
@@ -290,7 +301,7 @@ impl Questions {
             findings.push(rule, "/tool".to_owned(), "the person has not agreed to it".to_owned());
         }
         for question in &mut self.list {
-            question.shown |= matches!(question.status, Status::Accepted { .. });
+            question.shown |= matches!(question.status, Status::Accepted { .. } | Status::Presumed);
         }
     }
 
@@ -308,20 +319,27 @@ impl Questions {
             .iter()
             .filter(|question| question.allows(wish))
             .max_by_key(|question| {
-                (question.status == Status::Accepted { silent: false }, question.agent == wish.agent)
+                let true_to_it = !(wish.irreversible && question.says_reversible());
+                let said = question.status == Status::Accepted { silent: false };
+                (true_to_it, said, question.agent == wish.agent)
             })
             .map(|question| question.token.clone());
         if let Some(token) = best
             && let Some(place) = self.list.iter().position(|question| question.token == token)
         {
-            let question = self.list.remove(place);
+            let mut question = self.list.remove(place);
+            if question.status == Status::Presumed {
+                let found = format!("no reply to {token} is recorded; going on is taken as accepted");
+                findings.warn(rule::IRREVERSIBLE_CONSENT, pointer(), found);
+                question.status = Status::Acted { millis: wish.millis };
+                self.acted(question.clone());
+            }
             if wish.irreversible && question.status == (Status::Accepted { silent: true }) {
                 findings.push(rule::IRREVERSIBLE_CONSENT, pointer(), "silence is no reply".to_owned());
             }
-            if wish.irreversible && matches!(question.about, About::Action { irreversible: Some(false), .. })
-            {
+            if wish.irreversible && question.says_reversible() {
                 let found = "the person was told that it can be undone".to_owned();
-                findings.warn(rule::REVERSIBILITY_AGREES, "/irreversible".to_owned(), found);
+                findings.push(rule::IRREVERSIBLE_CONSENT, "/irreversible".to_owned(), found);
             }
             return;
         }
@@ -346,6 +364,28 @@ impl Questions {
             (rule::HIGH_RISK_CONSENT, "nobody was asked".to_owned())
         };
         findings.push(rule, pointer(), found);
+    }
+
+    /// A question whose action was taken on a presumption is kept for a while: its reply may still be recorded.
+    fn acted(&mut self, question: Question) {
+        let is_acted = |question: &Question| matches!(question.status, Status::Acted { .. });
+        if self.list.iter().filter(|question| is_acted(question)).count() >= MOST_ACTED
+            && let Some(oldest) = self.list.iter().position(is_acted)
+        {
+            self.list.remove(oldest);
+        }
+        self.list.push(Question { shown: true, ..question });
+    }
+
+    /// A reply to a question came and is without effect: going on without another one is no acceptance.
+    pub(super) fn void_reply(&mut self, token: &str) {
+        let question = self.list.iter_mut().rev().find(|question| &*question.token == token);
+        if let Some(question) = question.filter(|question| question.heard == Heard::Nothing) {
+            question.heard = Heard::Void;
+            if question.status == Status::Presumed {
+                question.status = question.refusal();
+            }
+        }
     }
 
     /// The session ends: `well`, or by a failure or a stop that resolves what is open.

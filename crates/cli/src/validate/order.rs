@@ -40,6 +40,7 @@ impl Order {
                     self.events += 1;
                     event_id = id.map(|id| block.text(id));
                 }
+                Item::VoidReply(token) => self.recording.void_reply(block.text(*token)),
                 Item::Nothing => {}
             }
             for finding in checked.findings.iter().chain(self.findings.list()) {

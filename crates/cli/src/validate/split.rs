@@ -18,6 +18,8 @@ use scan::Scan;
 const PIPE: usize = 64 * 1024;
 /// How much is read at a time.
 const BLOCK: usize = 256 * 1024;
+/// A block has no more lines than this, so that what is found in very short ones does not pile up.
+const LINES: usize = 1024;
 const MARK: &[u8] = b"\xEF\xBB\xBF";
 
 /// Some whole items of the input.
@@ -152,7 +154,7 @@ impl<R: Read> Splitter<R> {
     fn next_lines(&mut self) -> io::Result<Option<Cut>> {
         loop {
             let endless = self.endless.min(self.held.len());
-            if let Some(end) = memchr::memrchr(b'\n', &self.held[endless..]) {
+            if let Some(end) = memchr::memchr_iter(b'\n', &self.held[endless..]).take(LINES).last() {
                 return Ok(Some(self.cut_lines(endless + end + 1)));
             }
             self.endless = self.held.len();

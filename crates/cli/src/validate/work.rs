@@ -43,6 +43,8 @@ pub(super) struct CheckedItem {
 pub(super) enum Item {
     Event(Step<Span>),
     Message(Box<Message>),
+    /// A reply that is not lawful, by its token.
+    VoidReply(Span),
     /// An event that does not name its session, by its id if it has one.
     Unplaced(Option<Span>),
     /// Not even JSON, or a message that is not lawful.
@@ -301,6 +303,7 @@ impl Worker {
         match self.validator.check(&doc, &mut self.findings) {
             Checked::Event(step) => Item::Event(step.map(&mut |text: &Cow<'_, str>| keep(text, arena))),
             Checked::Message(message) => Item::Message(message),
+            Checked::VoidReply(token) => Item::VoidReply(keep(&token, arena)),
             Checked::Unplaced(id) => Item::Unplaced(id.map(|id| keep(&id, arena))),
             _ => Item::Nothing,
         }

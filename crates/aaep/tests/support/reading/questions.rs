@@ -30,6 +30,10 @@ struct Question<'l> {
     modified: bool,
     shown: bool,
     spent: bool,
+    /// Accepted only because the producer went on and no reply is recorded; one that is recorded later overrules it.
+    presumed: bool,
+    /// When it was acted on by that presumption.
+    acted: Option<i64>,
 }
 
 #[derive(Default)]
@@ -83,6 +87,8 @@ impl<'l> Book<'l> {
             modified: false,
             shown: false,
             spent: false,
+            presumed: false,
+            acted: None,
         });
         self.tokens.insert(line.text("reply_token")) && !twice
     }
@@ -94,7 +100,7 @@ impl<'l> Book<'l> {
         else {
             return false;
         };
-        if question.status != Status::Open {
+        if question.status != Status::Open && !question.presumed {
             return true;
         }
         let in_time = line.millis() < question.deadline();
@@ -110,6 +116,10 @@ impl<'l> Book<'l> {
             return fits(question.line, line.get("response"));
         }
         let decision = line.text("decision");
+        question.presumed = false;
+        if let Some(acted) = question.acted {
+            return decision == "accept" && !line.has("modified_action") && line.millis() <= acted;
+        }
         question.modified = decision == "accept" && line.has("modified_action");
         question.status = match decision {
             "accept" if !line.has("modified_action") => Status::Accepted { by_silence: false },
@@ -163,10 +173,16 @@ impl<'l> Book<'l> {
         let irreversible = line.flag("irreversible") == Some(true);
         let holds = if irreversible || line.text("risk_level") == "high" {
             let accepted = self.of_session(line).filter(|question| question.covers(line));
-            match accepted.max_by_key(|it| (!it.by_silence(), it.line.agent() == line.agent())) {
+            match accepted.max_by_key(|it| {
+                let true_to_it = !(irreversible && it.says_reversible());
+                (true_to_it, !it.by_silence() && !it.presumed, it.line.agent() == line.agent())
+            }) {
                 Some(question) => {
                     question.spent = true;
-                    !(irreversible && question.by_silence())
+                    if question.presumed {
+                        question.acted = Some(line.millis());
+                    }
+                    !(irreversible && (question.by_silence() || question.says_reversible()))
                 }
                 None => false,
             }
@@ -220,7 +236,10 @@ impl Question<'_> {
         let another_reply =
             self.reply == Some(true) && !self.modified && decision.is_some() && accepted != was_accepted;
         let too_late = self.reply == Some(false) && by == Some("reply") && accepted;
-        if self.status == Status::Open || self.reply.is_none() && by == Some("reply") {
+        if self.acted.is_some() {
+            return accepted && by == Some("reply");
+        }
+        if self.status == Status::Open || self.presumed || self.reply.is_none() && by == Some("reply") {
             let by_silence = by != Some("reply");
             self.status = if accepted { Status::Accepted { by_silence } } else { self.refusal() };
         }
@@ -234,6 +253,15 @@ impl Question<'_> {
         }
         let accepted = self.is_confirmation() && to == "calling_tool" && self.reply.is_none();
         self.status = if accepted { Status::Accepted { by_silence: false } } else { self.refusal() };
+        self.presumed = accepted;
+    }
+
+    /// The person was told that it can be undone (C-B5).
+    fn says_reversible(&self) -> bool {
+        match self.line.flag("irreversible") {
+            Some(irreversible) => !irreversible,
+            None => self.line.text("reversibility") == "reversible",
+        }
     }
 
     fn names(&self, member: &str) -> Option<&str> {
