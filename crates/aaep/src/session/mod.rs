@@ -97,6 +97,8 @@ enum Numbering {
     Unknown,
     Absent,
     Last(u64),
+    /// Events had numbers, and then one had none; what it should have been.
+    Missing(u64),
 }
 
 impl Session {
@@ -364,17 +366,24 @@ impl Open {
                 }
                 Numbering::Last(number)
             }
-            (Numbering::Absent, Some(number)) => {
-                findings.push(
-                    rule::SEQUENCE_ALL,
-                    "/sequence_number".to_owned(),
-                    "the event before has none".to_owned(),
-                );
+            // From here on numbers are missing or not: which it is has been told, and the count goes on.
+            (Numbering::Last(last), None) => {
+                findings.push(rule::SEQUENCE_ALL, String::new(), "the event before has one".to_owned());
+                Numbering::Missing(last.wrapping_add(1))
+            }
+            (Numbering::Missing(last), None) => Numbering::Missing(last.wrapping_add(1)),
+            (Numbering::Missing(last), Some(number)) if number == last.wrapping_add(1) => {
                 Numbering::Last(number)
             }
-            (Numbering::Last(_), None) => {
-                findings.push(rule::SEQUENCE_ALL, String::new(), "the event before has one".to_owned());
-                Numbering::Absent
+            (Numbering::Missing(_), Some(number)) => {
+                let found = format!("{number} follows events without one");
+                findings.push(rule::SEQUENCE_STEP, "/sequence_number".to_owned(), found);
+                Numbering::Last(number)
+            }
+            (Numbering::Absent, Some(number)) => {
+                let found = "the event before has none".to_owned();
+                findings.push(rule::SEQUENCE_ALL, "/sequence_number".to_owned(), found);
+                Numbering::Last(number)
             }
         };
     }
