@@ -74,13 +74,14 @@ impl<'d> EventCheck<'_, 'd> {
     fn members(&mut self, versions: &[String], findings: &mut Findings) {
         let mut strangers = Strangers::default();
         let mut rank = 0;
+        let mut next = 0;
         let mut disorder = false;
         let mut count = 0;
         let mut known_version = None;
         for (key, member) in self.places.root().members() {
             count += 1;
             let path = Path::Key(&Path::Root, key);
-            let Some(at) = self.table.find_key(key) else {
+            let Some(at) = self.table.find_next(key, next) else {
                 let name = key.text().unwrap_or_default();
                 disorder |= rank > PAYLOAD;
                 rank = PAYLOAD;
@@ -90,6 +91,7 @@ impl<'d> EventCheck<'_, 'd> {
                 strangers.note(name, findings);
                 continue;
             };
+            next = at + 1;
             let here = rank_of(at);
             disorder |= here < rank;
             rank = here;

@@ -50,6 +50,15 @@ impl Table {
         }
     }
 
+    /// The same, where the field at `next` is the likely one: members mostly stand in the order of the table.
+    #[inline]
+    pub(super) fn find_next(&self, key: Value<'_>, next: usize) -> Option<usize> {
+        match self.fields.get(next) {
+            Some(field) if key.is(field.name) => Some(next),
+            _ => self.find_key(key),
+        }
+    }
+
     #[inline]
     fn find_bytes(&self, name: &[u8]) -> Option<usize> {
         let at = self.slots[slot(name, self.seed)];

@@ -130,11 +130,13 @@ pub struct Value<'d> {
 }
 
 impl<'d> Value<'d> {
+    #[inline]
     fn node(&self) -> Node {
         self.nodes[self.at as usize]
     }
 
     /// What this value is.
+    #[inline]
     pub fn kind(&self) -> Kind {
         self.node().kind
     }
@@ -155,6 +157,7 @@ impl<'d> Value<'d> {
     }
 
     /// The string, with its escapes undone; half a surrogate pair becomes U+FFFD.
+    #[inline]
     pub fn text(&self) -> Option<Cow<'d, str>> {
         let node = self.node();
         if node.kind != Kind::Text {
