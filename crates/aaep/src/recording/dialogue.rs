@@ -17,7 +17,7 @@ const MOST: usize = 1024;
 pub(super) struct Dialogue {
     requests: Vec<(SubscriptionRequest, Place)>,
     subscriptions: Vec<Subscription>,
-    /// There were more requests than are followed, and it has been told.
+    /// There was more than is followed, and it has been told.
     full: bool,
 }
 
@@ -43,12 +43,7 @@ impl Dialogue {
             Message::SubscriptionRequest(request) if self.requests.len() < MOST => {
                 self.requests.push((request.clone(), place));
             }
-            Message::SubscriptionRequest(_) if !self.full => {
-                self.full = true;
-                let found =
-                    format!("more than {MOST} requests wait for an answer; further ones are not judged");
-                findings.push(rule::READABLE, String::new(), found);
-            }
+            Message::SubscriptionRequest(_) => self.tell_full("requests wait for an answer", findings),
             Message::SubscriptionAccepted(accepted) => {
                 let id = accepted.subscription_id.as_str();
                 let honored = &accepted.honored_capabilities;
@@ -73,9 +68,9 @@ impl Dialogue {
                         findings.push(rule::SIGNED_WHEN_ASKED, String::new(), found);
                     }
                     not_wider(&request.capabilities, honored, findings);
-                    self.open(id, request.capabilities, honored);
+                    self.open(id, request.capabilities, honored, findings);
                 } else {
-                    self.open(id, Capabilities::new(), honored);
+                    self.open(id, Capabilities::new(), honored, findings);
                 }
             }
             Message::SubscriptionRejected(_) => {
@@ -108,17 +103,25 @@ impl Dialogue {
         }
     }
 
-    fn open(&mut self, id: &str, requested: Capabilities, honored: &Capabilities) {
-        if self.subscriptions.len() < MOST {
-            let honored = honored.clone();
-            self.subscriptions.push(Subscription {
-                id: id.into(),
-                requested,
-                honored,
-                renegotiation: None,
-                closed: false,
-                times: VecDeque::new(),
-            });
+    fn open(&mut self, id: &str, requested: Capabilities, honored: &Capabilities, findings: &mut Findings) {
+        if self.subscriptions.len() >= MOST {
+            return self.tell_full("subscriptions were accepted", findings);
+        }
+        self.subscriptions.push(Subscription {
+            id: id.into(),
+            requested,
+            honored: honored.clone(),
+            renegotiation: None,
+            closed: false,
+            times: VecDeque::new(),
+        });
+    }
+
+    /// What is not followed is told, once.
+    fn tell_full(&mut self, what: &str, findings: &mut Findings) {
+        if !std::mem::replace(&mut self.full, true) {
+            let found = format!("more than {MOST} {what}; further ones are not judged");
+            findings.push(rule::READABLE, String::new(), found);
         }
     }
 

@@ -150,3 +150,24 @@ fn the_limit_of_what_is_open_in_a_session_is_an_option() {
     assert_eq!(ended.code, 1);
     assert_eq!(sayso(&["validate", "--max-open-in-session", "4"], &input).code, 0);
 }
+
+#[test]
+fn more_handshakes_than_are_followed_do_not_pass() {
+    let request = r#"{"type":"subscription.request","aaep_version":"1.0.0","subscriber_id":"reader","capabilities":{}}"#;
+    let accepted = |at: usize| {
+        format!(
+            r#"{{"type":"subscription.accepted","subscription_id":"sub_{at}","aaep_version":"1.0.0","producer":{{"agent_id":"bank"}},"honored_capabilities":{{}}}}"#
+        )
+    };
+    let requests = format!("{request}\n").repeat(1026);
+    let subscriptions: String = (0..1026).map(|at| accepted(at) + "\n").collect();
+    for (input, words) in [(requests, "requests wait"), (subscriptions, "subscriptions were accepted")] {
+        let ended = sayso(&["validate", "--ignore", "AAEP-9.5.1-3"], input);
+        let [finding] = &*ended.findings() else { panic!("{}", ended.out) };
+        assert!(
+            finding.starts_with(&format!("-:1025: error AAEP-3.9-9 : more than 1024 {words}")),
+            "{finding}"
+        );
+        assert_eq!(ended.code, 1);
+    }
+}
