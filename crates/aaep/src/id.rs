@@ -3,19 +3,9 @@
 use std::fmt;
 use std::str::FromStr;
 
+use seal::Random;
+
 use crate::form::is_id;
-
-/// A source of random bytes. The core has none of its own: a program brings the system's, a test its own.
-pub trait Random {
-    /// Fills `bytes` with random bytes; for reply tokens they must be unguessable (§6.2.1).
-    fn fill(&mut self, bytes: &mut [u8]);
-}
-
-impl<F: FnMut(&mut [u8])> Random for F {
-    fn fill(&mut self, bytes: &mut [u8]) {
-        self(bytes);
-    }
-}
 
 /// A text that is not the id it should be.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -16,7 +16,6 @@ pub mod event;
 mod fingerprint;
 pub mod form;
 mod id;
-pub mod json;
 pub mod message;
 mod received;
 pub mod record;
@@ -24,8 +23,7 @@ pub mod recording;
 pub mod rule;
 pub mod schema;
 pub mod session;
-mod timestamp;
 
-pub use id::{EventId, IdError, OutputId, Random, ReplyToken, SessionId, SubscriptionId, ToolCallId};
+pub use id::{EventId, IdError, OutputId, ReplyToken, SessionId, SubscriptionId, ToolCallId};
 pub use received::Received;
-pub use timestamp::{Timestamp, TimestampError};
+pub use seal::{Random, Timestamp, TimestampError, json};

@@ -9,7 +9,7 @@ use super::path::Path;
 use super::secret::find_secret;
 use crate::json::Value;
 use crate::rule::{self, Findings};
-use crate::timestamp::Timestamp;
+use seal::Timestamp;
 
 /// What has been heard so far of one event.
 #[derive(Default)]

@@ -9,7 +9,7 @@ use super::table::Table;
 use crate::event::EventType;
 use crate::json::Value;
 use crate::session::{Body, Clarification, Confirmation, Resolution, Step};
-use crate::timestamp::Timestamp;
+use seal::Timestamp;
 
 /// Takes what order depends on; nothing if the event does not name its session.
 pub(super) fn take<'d>(

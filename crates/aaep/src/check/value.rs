@@ -11,7 +11,7 @@ use crate::form::{is_language_tag, is_uri};
 use crate::json::{Kind, Value};
 use crate::record::{Field, Shape};
 use crate::rule::{self, Face, Findings, Rule};
-use crate::timestamp::{Timestamp, TimestampError};
+use seal::{Timestamp, TimestampError};
 
 /// Checks the value of a field, and what is said in it.
 #[inline]

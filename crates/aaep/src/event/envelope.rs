@@ -9,7 +9,7 @@ use crate::id::{EventId, SessionId};
 use crate::json::{Kind, Raw, Value, Writer};
 use crate::record::{Field, Part, Shape, members_of, record};
 use crate::rule;
-use crate::timestamp::Timestamp;
+use seal::Timestamp;
 
 record! {
     /// Who emits an event (§3.2.6).

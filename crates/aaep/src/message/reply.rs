@@ -6,7 +6,7 @@ use crate::json::{Kind, Raw, Value, Writer};
 use crate::message::{DECISION, SUBSCRIPTION_ID};
 use crate::record::{Part, Shape, record};
 use crate::rule;
-use crate::timestamp::Timestamp;
+use seal::Timestamp;
 
 const WHEN: Shape = Shape::Time { any: true };
 

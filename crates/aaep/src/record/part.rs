@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use crate::form::is_tool_name;
 use crate::id::{EventId, OutputId, ReplyToken, SessionId, SubscriptionId, ToolCallId};
 use crate::json::{Kind, Raw, Value, Writer};
-use crate::timestamp::Timestamp;
+use seal::Timestamp;
 
 /// A value that can stand in a record: read if it can be held without loss, written as JSON.
 pub(crate) trait Part: Sized {
@@ -65,7 +65,7 @@ impl Part for f64 {
 
 impl Part for Raw {
     fn read(value: Value<'_>) -> Option<Self> {
-        (value.kind() == Kind::Object).then(|| Raw::trusted(value.source()))
+        (value.kind() == Kind::Object).then(|| Raw::of(&value))
     }
     fn write(&self, writer: &mut Writer) {
         writer.raw(self.as_str());
@@ -197,7 +197,7 @@ impl Members {
     }
 
     pub(crate) fn keep(&mut self, name: &str, value: Value<'_>) {
-        self.0.push(Member { name: name.into(), value: Raw::trusted(value.source()) });
+        self.0.push(Member { name: name.into(), value: Raw::of(&value) });
     }
 
     pub(crate) fn write(&self, writer: &mut Writer) {

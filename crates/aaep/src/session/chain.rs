@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::questions::Questions;
 use crate::rule::{self, Findings};
-use crate::timestamp::Timestamp;
+use seal::Timestamp;
 
 const IDLE: &str = "idle";
 const CALLING_TOOL: &str = "calling_tool";

@@ -27,10 +27,10 @@ pub use waiting::Waiting;
 
 use crate::message::{ClarificationReply, ConfirmationReply, DeadlineExtend};
 use crate::rule::{self, Face, Finding, Findings};
-use crate::timestamp::Timestamp;
 use chain::Chains;
 use output::Outputs;
 use questions::Questions;
+use seal::Timestamp;
 use tool::Tools;
 
 /// So many tools, outputs, questions or producers may be open in one session at once, if nobody says otherwise.

@@ -12,7 +12,7 @@ use crate::event::Decision;
 use crate::fingerprint::Seen;
 use crate::message::{ClarificationReply, ConfirmationReply, DeadlineExtend, Response};
 use crate::rule::{self, Findings, Rule};
-use crate::timestamp::Timestamp;
+use seal::Timestamp;
 
 /// A person may ask for so many times the first timeout (design, `sayso:deadline.extend`).
 const MOST_EXTENSION: i64 = 10;

@@ -1,6 +1,6 @@
 //! What the session machine needs to know of one event.
 
-use crate::timestamp::Timestamp;
+use seal::Timestamp;
 
 /// One event, as the session machine sees it: taken off the event once, while it is checked.
 ///

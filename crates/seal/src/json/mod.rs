@@ -5,7 +5,7 @@
 //! rule book can speak of them, and only what is not JSON at all is an error.
 //!
 //! ```
-//! let mut tape = aaep::json::Tape::default();
+//! let mut tape = seal::json::Tape::default();
 //! let doc = tape.read(r#"{"tool":"fetch","n":3}"#).unwrap();
 //! let tool = doc.root().member("tool").unwrap();
 //! assert_eq!(tool.text().unwrap(), "fetch");

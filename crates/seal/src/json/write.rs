@@ -2,13 +2,13 @@
 
 use std::fmt::{self, Write};
 
-use super::{SyntaxError, Tape};
+use super::{SyntaxError, Tape, Value};
 
 /// A JSON value as text: what extensions, packaged contexts and unknown members are kept as. It is always one whole
 /// JSON value, byte for byte as it was received or built.
 ///
 /// ```
-/// use aaep::json::Raw;
+/// use seal::json::Raw;
 /// assert_eq!(Raw::parse(r#"{"amount":"500.00"}"#).unwrap().as_str(), r#"{"amount":"500.00"}"#);
 /// assert!(Raw::parse("{").is_err());
 /// ```
@@ -22,9 +22,9 @@ impl Raw {
         Ok(Self(text.trim().into()))
     }
 
-    /// Takes text that a [`Tape`] has read.
-    pub(crate) fn trusted(text: &str) -> Self {
-        Self(text.into())
+    /// Takes a value that a [`Tape`] has read, as it was written.
+    pub fn of(value: &Value<'_>) -> Self {
+        Self(value.source().into())
     }
 
     /// The JSON text.

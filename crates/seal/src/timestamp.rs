@@ -8,7 +8,7 @@ use std::fmt;
 /// Order is order in time, whatever the offsets; equality is equality of the text.
 ///
 /// ```
-/// use aaep::Timestamp;
+/// use seal::Timestamp;
 /// let noon = Timestamp::parse("2026-05-24T12:00:00.000Z").unwrap();
 /// let same = Timestamp::parse("2026-05-24T13:00:00+01:00").unwrap();
 /// assert!(noon.cmp_instant(&same).is_eq());

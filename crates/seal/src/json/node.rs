@@ -82,7 +82,7 @@ pub struct Marks {
     pub huge_number: bool,
     /// Where the value of the outermost object's `type` stands on the tape: who dispatches on it need not search. 0 if
     /// there is none; of several, the last.
-    pub(crate) type_at: u32,
+    pub type_at: u32,
     /// Some object below the outermost may have a doubled key. Never missed, sometimes wrong.
     pub maybe_doubled_key: bool,
 }
@@ -112,11 +112,12 @@ impl<'d> Doc<'d> {
     }
 
     /// The value of the outermost object's `type`.
-    pub(crate) fn type_value(&self) -> Option<Value<'d>> {
+    pub fn type_value(&self) -> Option<Value<'d>> {
         (self.marks.type_at != 0).then(|| self.at(self.marks.type_at))
     }
 
-    pub(crate) fn at(&self, at: u32) -> Value<'d> {
+    /// The value that stands there on the tape: an [`Value::index`] of this very document.
+    pub fn at(&self, at: u32) -> Value<'d> {
         Value { text: self.text, nodes: self.nodes, at }
     }
 }
@@ -142,7 +143,7 @@ impl<'d> Value<'d> {
     }
 
     /// Where it stands on the tape; [`Doc::at`] takes it back.
-    pub(crate) fn index(&self) -> u32 {
+    pub fn index(&self) -> u32 {
         self.at
     }
 
@@ -168,7 +169,7 @@ impl<'d> Value<'d> {
     }
 
     /// The string without its escapes undone, if there is none to undo.
-    pub(crate) fn plain_text(&self) -> Option<&'d str> {
+    pub fn plain_text(&self) -> Option<&'d str> {
         let node = self.node();
         (node.kind == Kind::Text && node.flags & ESCAPED == 0)
             .then(|| &self.text[node.start as usize..node.end as usize])
@@ -176,7 +177,7 @@ impl<'d> Value<'d> {
 
     /// Whether it is that string.
     #[inline]
-    pub(crate) fn is(&self, name: &str) -> bool {
+    pub fn is(&self, name: &str) -> bool {
         let node = &self.nodes[self.at as usize];
         if node.flags & ESCAPED != 0 {
             return self.text().is_some_and(|text| text == name);
@@ -186,24 +187,25 @@ impl<'d> Value<'d> {
 
     /// The bytes of the string, if there is no escape to undo.
     #[inline]
-    pub(crate) fn plain_bytes(&self) -> Option<&'d [u8]> {
+    pub fn plain_bytes(&self) -> Option<&'d [u8]> {
         let node = self.node();
         (node.kind == Kind::Text && node.flags & ESCAPED == 0)
             .then(|| &self.text.as_bytes()[node.start as usize..node.end as usize])
     }
 
     /// Bytes of the string as written: never fewer than its characters.
-    pub(crate) fn written_len(&self) -> usize {
+    pub fn written_len(&self) -> usize {
         let node = self.node();
         (node.end - node.start) as usize
     }
 
     /// Whether the string could hold anything but printable ASCII.
-    pub(crate) fn maybe_unusual(&self) -> bool {
+    pub fn maybe_unusual(&self) -> bool {
         self.node().flags & (ESCAPED | WIDE) != 0
     }
 
-    pub(crate) fn has_lone_surrogate(&self) -> bool {
+    /// Whether the string has half of a surrogate pair.
+    pub fn has_lone_surrogate(&self) -> bool {
         self.node().flags & LONE != 0
     }
 
