@@ -2,12 +2,32 @@
 //!
 //! - [`json`]: RFC 8259 read without copying, and nothing lost.
 //! - [`Timestamp`]: RFC 3339, as it was written.
+//! - [`canonical`]: RFC 8785, one text for one value.
+//! - [`Digest`]: SHA-256, the links of chains.
+//! - [`ed25519`] and [`es256`]: keys and signatures; [`Jwk`]: public keys as JSON.
+//! - [`jws`]: signed tokens, compact and detached.
+//! - [`dpop`]: proofs of possession, and the memory that lets each be used once.
+//! - [`Keys`]: an agent's keys, in a file that only its owner can read.
 //!
-//! There is no clock here and no source of randomness: both come in as arguments.
+//! No clock is read here; time comes in as an argument.
 
+pub mod base64url;
+mod canonical;
+mod digest;
+pub mod dpop;
+pub mod ed25519;
+pub mod es256;
+mod hex;
 pub mod json;
+mod jwk;
+pub mod jws;
+mod keys;
 mod random;
 mod timestamp;
 
-pub use random::Random;
+pub use canonical::{Canonical, Form, NotCanonical, canonical, number_text};
+pub use digest::Digest;
+pub use jwk::{Jwk, JwkError};
+pub use keys::{KeyFileError, Keys};
+pub use random::{Random, SystemRandom};
 pub use timestamp::{Timestamp, TimestampError};

@@ -1,0 +1,104 @@
+//! Ed25519 (RFC 8032), verified strictly: no weak keys, no second text for a signature.
+
+use std::fmt;
+
+use ed25519_dalek::Signer as _;
+use zeroize::Zeroizing;
+
+use crate::{Random, hex};
+
+/// A secret key.
+#[derive(Clone)]
+pub struct SigningKey(ed25519_dalek::SigningKey);
+
+impl SigningKey {
+    /// The key with this seed (the "secret key" of RFC 8032).
+    pub fn from_seed(seed: &[u8; 32]) -> Self {
+        Self(ed25519_dalek::SigningKey::from_bytes(seed))
+    }
+
+    /// A new key.
+    pub fn generate(random: &mut impl Random) -> Self {
+        let mut seed = Zeroizing::new([0; 32]);
+        random.fill(seed.as_mut());
+        Self::from_seed(&seed)
+    }
+
+    /// Its public half.
+    pub fn verifying_key(&self) -> VerifyingKey {
+        VerifyingKey(self.0.verifying_key())
+    }
+
+    /// Signs.
+    pub fn sign(&self, bytes: &[u8]) -> Signature {
+        Signature(self.0.sign(bytes).to_bytes())
+    }
+
+    pub(crate) fn seed(&self) -> Zeroizing<[u8; 32]> {
+        Zeroizing::new(self.0.to_bytes())
+    }
+}
+
+impl fmt::Debug for SigningKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an Ed25519 secret key")
+    }
+}
+
+/// A public key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct VerifyingKey(ed25519_dalek::VerifyingKey);
+
+impl VerifyingKey {
+    /// Takes 32 bytes that are a point of the curve and not a weak one, under which anything could verify.
+    pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        let key = ed25519_dalek::VerifyingKey::from_bytes(bytes.try_into().ok()?).ok()?;
+        (!key.is_weak()).then_some(Self(key))
+    }
+
+    /// The 32 bytes.
+    pub fn as_bytes(&self) -> &[u8; 32] {
+        self.0.as_bytes()
+    }
+
+    /// Whether the signature is of this key over these bytes.
+    #[must_use]
+    pub fn verify(&self, bytes: &[u8], signature: &Signature) -> bool {
+        let signature = ed25519_dalek::Signature::from_bytes(&signature.0);
+        self.0.verify_strict(bytes, &signature).is_ok()
+    }
+}
+
+/// A signature. Its text is `ed25519:` and 128 lower-case hexadecimal digits (ASP, D14).
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Signature([u8; 64]);
+
+impl Signature {
+    /// Takes the 64 bytes.
+    pub fn from_bytes(bytes: [u8; 64]) -> Self {
+        Self(bytes)
+    }
+
+    /// Reads the text form; anything else is `None`.
+    pub fn parse(text: &str) -> Option<Self> {
+        hex::read(text.strip_prefix("ed25519:")?).map(Self)
+    }
+
+    /// The 64 bytes.
+    pub fn as_bytes(&self) -> &[u8; 64] {
+        &self.0
+    }
+}
+
+impl fmt::Display for Signature {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ed25519:")?;
+        hex::write(f, &self.0)
+    }
+}
+
+impl fmt::Debug for Signature {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}

@@ -1,0 +1,136 @@
+//! The two keys of one agent, and the file they are kept in.
+
+use std::fmt;
+use std::fs::{File, OpenOptions};
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+
+use zeroize::Zeroizing;
+
+use crate::json::{Tape, Writer};
+use crate::{Random, base64url, ed25519, es256};
+
+/// A key to sign messages with and a key to prove possession with.
+///
+/// ```
+/// # let folder = tempfile::tempdir().unwrap();
+/// # let path = folder.path().join("agent.keys");
+/// let keys = seal::Keys::generate(&mut seal::SystemRandom);
+/// keys.save(&path).unwrap();
+/// let again = seal::Keys::load(&path).unwrap();
+/// assert_eq!(again.signing.verifying_key(), keys.signing.verifying_key());
+/// ```
+#[derive(Clone, Debug)]
+pub struct Keys {
+    /// Ed25519: signs messages and cards.
+    pub signing: ed25519::SigningKey,
+    /// P-256: signs DPoP proofs.
+    pub dpop: es256::SigningKey,
+}
+
+/// Why a key file could not be used.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum KeyFileError {
+    /// The system said no.
+    Io(PathBuf, std::io::Error),
+    /// Others than its owner can read or change it.
+    Open(PathBuf, u32),
+    /// It does not hold the two keys.
+    Form(PathBuf),
+}
+
+impl fmt::Display for KeyFileError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Io(path, error) => write!(f, "{}: {error}", path.display()),
+            Self::Open(path, mode) => {
+                let path = path.display();
+                write!(f, "{path}: others can read or change it (mode {mode:o}); run chmod 600 {path}")
+            }
+            Self::Form(path) => {
+                write!(f, "{}: must hold one Ed25519 and one P-256 secret key as a JWK set", path.display())
+            }
+        }
+    }
+}
+
+impl std::error::Error for KeyFileError {}
+
+/// No key file is longer.
+const LONGEST: u64 = 4096;
+
+impl Keys {
+    /// New keys.
+    pub fn generate(random: &mut impl Random) -> Self {
+        Self { signing: ed25519::SigningKey::generate(random), dpop: es256::SigningKey::generate(random) }
+    }
+
+    /// Writes a new file that only its owner can read; a file that is there already is left alone.
+    pub fn save(&self, path: &Path) -> Result<(), KeyFileError> {
+        let wrong = |error| KeyFileError::Io(path.to_owned(), error);
+        let mut options = OpenOptions::new();
+        options.write(true).create_new(true);
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::OpenOptionsExt as _;
+            options.mode(0o600);
+        }
+        let mut file = options.open(path).map_err(wrong)?;
+        let text = Zeroizing::new(self.to_json());
+        file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).map_err(wrong)
+    }
+
+    /// Reads a file, if nobody but its owner can read or change it.
+    pub fn load(path: &Path) -> Result<Self, KeyFileError> {
+        let wrong = |error| KeyFileError::Io(path.to_owned(), error);
+        let file = File::open(path).map_err(wrong)?;
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt as _;
+            let mode = file.metadata().map_err(wrong)?.permissions().mode() & 0o777;
+            if mode & 0o077 != 0 {
+                return Err(KeyFileError::Open(path.to_owned(), mode));
+            }
+        }
+        let mut text = Zeroizing::new(String::new());
+        file.take(LONGEST + 1).read_to_string(&mut text).map_err(wrong)?;
+        Self::from_json(&text).ok_or_else(|| KeyFileError::Form(path.to_owned()))
+    }
+
+    fn to_json(&self) -> String {
+        let mut writer = Writer::default();
+        let mut key = |members: &[(&str, &str)]| {
+            writer.open_object();
+            for (name, text) in members {
+                writer.key(name);
+                writer.text(text);
+            }
+            writer.close_object();
+        };
+        let seed = Zeroizing::new(base64url::encode(&self.signing.seed()[..]));
+        let public = base64url::encode(self.signing.verifying_key().as_bytes());
+        key(&[("kty", "OKP"), ("crv", "Ed25519"), ("x", &public), ("d", &seed)]);
+        let secret = Zeroizing::new(base64url::encode(&self.dpop.secret()[..]));
+        let (x, y) = self.dpop.verifying_key().coordinates();
+        let (x, y) = (base64url::encode(x), base64url::encode(y));
+        key(&[("kty", "EC"), ("crv", "P-256"), ("x", &x), ("y", &y), ("d", &secret)]);
+        format!("{{\"keys\":[{}]}}\n", Zeroizing::new(writer.finish()).as_str())
+    }
+
+    fn from_json(text: &str) -> Option<Self> {
+        let mut tape = Tape::default();
+        let doc = tape.read(text).ok()?;
+        let keys: Vec<_> = doc.root().member("keys")?.items().collect();
+        let secret = |curve: &str| -> Option<Zeroizing<[u8; 32]>> {
+            let mut found = keys.iter().filter(|key| key.member("crv").is_some_and(|name| name.is(curve)));
+            let d = Zeroizing::new(base64url::decode(&found.next()?.member("d")?.text()?)?);
+            let secret = <[u8; 32]>::try_from(d.as_slice()).ok().map(Zeroizing::new);
+            if found.next().is_some() { None } else { secret }
+        };
+        Some(Self {
+            signing: ed25519::SigningKey::from_seed(&*secret("Ed25519")?),
+            dpop: es256::SigningKey::from_secret(&*secret("P-256")?)?,
+        })
+    }
+}
