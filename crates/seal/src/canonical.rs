@@ -280,8 +280,7 @@ pub fn number_text(value: f64) -> Option<String> {
     if value == 0.0 {
         return Some("0".to_owned());
     }
-    // Rust's exponent form has the shortest digits that read back; only the layout is ECMAScript's own.
-    let shortest = format!("{:e}", value.abs());
+    let shortest = shortest(value.abs());
     let (mantissa, exponent) = shortest.split_once('e')?;
     let digits = mantissa.replace('.', "");
     let point = exponent.parse::<i32>().ok()? + 1;
@@ -302,6 +301,20 @@ pub fn number_text(value: f64) -> Option<String> {
             format!("{sign}{first}{dot}{rest}e{mark}{}", (point - 1).abs())
         }
     })
+}
+
+/// The fewest digits that read back, and of those the nearest, as `1.25e3`.
+fn shortest(value: f64) -> String {
+    let shortest = format!("{value:e}");
+    // Where two texts are equally near, Rust takes the greater and ECMAScript the even one, as does Rust itself when it
+    // is told how many digits to print. With fewer digits than 16 no double is in the middle between two.
+    let count = shortest.bytes().take_while(|byte| *byte != b'e').filter(u8::is_ascii_digit).count();
+    if count < 16 {
+        return shortest;
+    }
+    let nearest = format!("{value:.*e}", count - 1);
+    // Above a power of two the nearest text may belong to the next double already.
+    if nearest.parse() == Ok(value) { nearest } else { shortest }
 }
 
 #[cfg(test)]

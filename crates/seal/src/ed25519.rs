@@ -53,7 +53,9 @@ impl VerifyingKey {
     /// Takes 32 bytes that are a point of the curve and not a weak one, under which anything could verify.
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let key = ed25519_dalek::VerifyingKey::from_bytes(bytes.try_into().ok()?).ok()?;
-        (!key.is_weak()).then_some(Self(key))
+        // RFC 8032 §5.1.3 refuses a y that is not below p; the crate takes it, and the point would have two texts.
+        let has_one_text = key.to_edwards().compress().as_bytes() == key.as_bytes();
+        (has_one_text && !key.is_weak()).then_some(Self(key))
     }
 
     /// The 32 bytes.

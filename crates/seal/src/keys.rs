@@ -95,7 +95,9 @@ impl Keys {
         }
         let mut text = Zeroizing::new(String::new());
         file.take(LONGEST + 1).read_to_string(&mut text).map_err(wrong)?;
-        Self::from_json(&text).ok_or_else(|| KeyFileError::Form(path.to_owned()))
+        // Of a longer file only the beginning was read, and that must not pass for the whole.
+        let whole = text.len() as u64 <= LONGEST;
+        whole.then(|| Self::from_json(&text)).flatten().ok_or_else(|| KeyFileError::Form(path.to_owned()))
     }
 
     fn to_json(&self) -> String {

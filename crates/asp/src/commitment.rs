@@ -1,0 +1,97 @@
+//! Commitments: what was promised, by whom, and what became of it.
+
+use crate::id::AgentUri;
+use crate::machine::Role;
+use crate::message::{Commit, Obligation};
+
+/// Where a commitment stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Status {
+    /// Sent, and waiting for its answer.
+    Pending,
+    /// Binding.
+    Accepted,
+    /// All of it was done in time.
+    Fulfilled,
+    /// All of it was done, some of it after its deadline.
+    Late,
+    /// Some of it was not done.
+    Broken,
+    /// Taken back, or overtaken by the session's end, before it bound anybody.
+    Withdrawn,
+}
+
+impl Status {
+    /// The word for it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Pending => "pending",
+            Self::Accepted => "accepted",
+            Self::Fulfilled => "fulfilled",
+            Self::Late => "late",
+            Self::Broken => "broken",
+            Self::Withdrawn => "withdrawn",
+        }
+    }
+}
+
+/// A commitment and its state.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Commitment {
+    terms: Commit,
+    by: Role,
+    status: Status,
+    /// When each obligation was reported as done.
+    done: Vec<Option<i64>>,
+}
+
+impl Commitment {
+    pub(crate) fn new(terms: Commit, by: Role) -> Self {
+        let done = vec![None; terms.terms.obligations.len()];
+        Self { terms, by, status: Status::Pending, done }
+    }
+
+    /// What was promised.
+    pub fn terms(&self) -> &Commit {
+        &self.terms
+    }
+
+    /// Who sent the COMMIT.
+    pub fn by(&self) -> Role {
+        self.by
+    }
+
+    /// Where it stands.
+    pub fn status(&self) -> Status {
+        self.status
+    }
+
+    /// The obligations, and when each was reported as done.
+    pub fn obligations(&self) -> impl Iterator<Item = (&Obligation, Option<i64>)> {
+        self.terms.terms.obligations.iter().zip(self.done.iter().copied())
+    }
+
+    /// Obligations that are not done and whose deadline has passed.
+    pub fn overdue(&self, now: i64) -> impl Iterator<Item = &Obligation> {
+        self.obligations()
+            .filter(move |(obligation, done)| done.is_none() && obligation.deadline.unix_millis() < now)
+            .map(|(obligation, _)| obligation)
+    }
+
+    pub(crate) fn accept(&mut self) {
+        self.status = Status::Accepted;
+    }
+
+    pub(crate) fn set(&mut self, status: Status) {
+        self.status = status;
+    }
+
+    /// INFORM(result) of a party: what it had to do is done.
+    pub(crate) fn fulfil(&mut self, party: &AgentUri, at: i64) {
+        for (obligation, done) in self.terms.terms.obligations.iter().zip(&mut self.done) {
+            if &obligation.party == party {
+                done.get_or_insert(at);
+            }
+        }
+    }
+}

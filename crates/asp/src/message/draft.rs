@@ -1,0 +1,153 @@
+//! A message on its way out: what is to be said, and the proof, hash and signature that make it one.
+
+use seal::json::{Tape, Writer};
+use seal::{Canonical, Digest, Keys, Random, Timestamp, base64url, dpop, ed25519};
+
+use super::authentic::Sealed;
+use super::body::Body;
+use super::envelope::{
+    self, Constraints, Content, Envelope, Integrity, Recipient, Sender, TrustScore, Version,
+};
+use super::part::{Others, Part};
+use crate::error::Misuse;
+use crate::id::{AgentUri, MessageId, SessionId};
+
+/// A message that is not signed yet.
+#[derive(Clone, Debug)]
+pub struct Draft {
+    /// Its name.
+    pub message_id: MessageId,
+    /// The session that it belongs to.
+    pub session_id: SessionId,
+    /// The sender's count.
+    pub sequence_number: u64,
+    /// Now.
+    pub timestamp: Timestamp,
+    /// Who sends.
+    pub sender: AgentUri,
+    /// The sender's organisation.
+    pub org_id: String,
+    /// What the sender says of its trust.
+    pub trust_score: TrustScore,
+    /// Who is meant.
+    pub recipient: AgentUri,
+    /// What is said.
+    pub body: Body,
+    /// Members of `content` that ASP does not name.
+    pub content: Content,
+    /// What is asked of the answer.
+    pub constraints: Option<Constraints>,
+    /// The head of the chain.
+    pub previous_hash: Digest,
+    /// Members that ASP does not name.
+    pub other: Others,
+}
+
+impl Draft {
+    /// Makes the proof, then the hash that covers it, then the signature (D13, D14, D16).
+    pub fn seal(self, keys: &Keys, random: &mut impl Random) -> Result<Sealed, Misuse> {
+        let unsigned = self.write("", None);
+        let mut tape = Tape::default();
+        let doc = tape.read(&unsigned).map_err(Misuse::NotJson)?;
+        let form = Canonical::default()
+            .write(&doc.root(), &[], &["sender", "dpopProof"])
+            .map_err(Misuse::NotCanonical)?;
+        let [before, after] = form.without_noted().map(str::as_bytes);
+        let mut jti = [0; 16];
+        random.fill(&mut jti);
+        let claims = dpop::Claims {
+            jti: base64url::encode(&jti),
+            htm: self.body.performative().word().to_owned(),
+            htu: htu(&self.session_id.to_string()),
+            iat: self.timestamp.unix_millis().div_euclid(1000),
+            mh: Some(Digest::of_all([before, after])),
+        };
+        let proof = dpop::prove(&keys.dpop, &claims).map_err(|_| Misuse::NoRandomness)?;
+        // The proof takes the place of the empty string that stood for it: letters, digits, -, _ and dots need no escape.
+        let noted = form.noted.clone().and_then(|range| form.text.get(range)).unwrap_or("");
+        let member = noted.replace("\"\"", &format!("\"{proof}\""));
+        let hash = Digest::of_all([before, member.as_bytes(), after]);
+        let signature = keys.signing.sign(hash.to_string().as_bytes());
+        let text = self.write(&proof, Some((&hash, &signature))).into();
+        Ok(Sealed { text, hash, jti: claims.jti, envelope: self.into_envelope(proof, hash, signature) })
+    }
+
+    fn into_envelope(self, dpop_proof: String, hash: Digest, signature: ed25519::Signature) -> Envelope {
+        Envelope {
+            version: Version::V0_1,
+            message_id: self.message_id,
+            session_id: self.session_id,
+            sequence_number: self.sequence_number,
+            timestamp: self.timestamp,
+            sender: Sender {
+                agent_id: self.sender,
+                org_id: self.org_id,
+                trust_score: self.trust_score,
+                dpop_proof,
+                other: Others::default(),
+            },
+            recipient: Some(Recipient(self.recipient)),
+            content: self.content,
+            body: self.body,
+            integrity: Integrity {
+                hash,
+                previous_hash: self.previous_hash,
+                signature,
+                other: Others::default(),
+            },
+            constraints: self.constraints,
+            other: self.other,
+        }
+    }
+
+    /// Writes the message in the order of the published example. The hash and the signature are left out where they are
+    /// not known yet.
+    fn write(&self, dpop_proof: &str, sealed: Option<(&Digest, &ed25519::Signature)>) -> String {
+        let mut writer = Writer::default();
+        writer.open_object();
+        let member = |writer: &mut Writer, name: &str, text: &str| {
+            writer.key(name);
+            writer.text(text);
+        };
+        member(&mut writer, "version", "asp/0.1");
+        member(&mut writer, "messageId", &self.message_id.to_string());
+        member(&mut writer, "sessionId", &self.session_id.to_string());
+        writer.key("sequenceNumber");
+        self.sequence_number.write(&mut writer);
+        member(&mut writer, "timestamp", &self.timestamp.to_string());
+        writer.key("sender");
+        writer.open_object();
+        member(&mut writer, "agentId", self.sender.as_str());
+        member(&mut writer, "orgId", &self.org_id);
+        writer.key("trustScore");
+        self.trust_score.write(&mut writer);
+        member(&mut writer, "dpopProof", dpop_proof);
+        writer.close_object();
+        member(&mut writer, "recipient", self.recipient.as_str());
+        member(&mut writer, "performative", self.body.performative().word());
+        writer.key("content");
+        self.content.write(&self.body, &mut writer);
+        writer.key("integrity");
+        writer.open_object();
+        if let Some((hash, _)) = sealed {
+            member(&mut writer, "hash", &hash.to_string());
+        }
+        member(&mut writer, "previousHash", &self.previous_hash.to_string());
+        if let Some((_, signature)) = sealed {
+            member(&mut writer, "signature", &signature.to_string());
+        }
+        writer.close_object();
+        if let Some(constraints) = &self.constraints {
+            writer.key("constraints");
+            constraints.write(&mut writer);
+        }
+        self.other.write(&mut writer, &envelope::KNOWN);
+        writer.close_object();
+        writer.finish()
+    }
+}
+
+/// The target that a proof names: the session (D16).
+pub(crate) fn htu(session_id: &str) -> String {
+    format!("asp:{session_id}")
+}

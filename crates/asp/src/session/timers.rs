@@ -1,0 +1,63 @@
+//! Clocks: an enum and an array (D9). Some can stand still.
+
+use crate::machine::Timer;
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+enum Clock {
+    #[default]
+    Off,
+    Until(i64),
+    /// Standing still with so many milliseconds left.
+    Frozen(i64),
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub(super) struct Timers([Clock; 4]);
+
+impl Timers {
+    pub(super) fn start(&mut self, timer: Timer, at: i64) {
+        self.0[timer as usize] = Clock::Until(at);
+    }
+
+    pub(super) fn stop(&mut self, timer: Timer) {
+        self.0[timer as usize] = Clock::Off;
+    }
+
+    pub(super) fn stop_all(&mut self) {
+        self.0 = Default::default();
+    }
+
+    /// All that run stand still.
+    pub(super) fn freeze(&mut self, now: i64) {
+        for clock in &mut self.0 {
+            if let Clock::Until(at) = *clock {
+                *clock = Clock::Frozen(at.saturating_sub(now).max(0));
+            }
+        }
+    }
+
+    /// All that stand still go on.
+    pub(super) fn thaw(&mut self, now: i64) {
+        for clock in &mut self.0 {
+            if let Clock::Frozen(left) = *clock {
+                *clock = Clock::Until(now.saturating_add(left));
+            }
+        }
+    }
+
+    pub(super) fn deadline(&self, timer: Timer) -> Option<i64> {
+        match self.0[timer as usize] {
+            Clock::Until(at) => Some(at),
+            Clock::Off | Clock::Frozen(_) => None,
+        }
+    }
+
+    pub(super) fn is_set(&self, timer: Timer) -> bool {
+        self.0[timer as usize] != Clock::Off
+    }
+
+    /// The one that runs out first.
+    pub(super) fn next(&self) -> Option<(i64, Timer)> {
+        Timer::ALL.into_iter().filter_map(|timer| Some((self.deadline(timer)?, timer))).min()
+    }
+}

@@ -1,0 +1,113 @@
+//! RFC 8785 a second time: slow, plain, and derived from ECMAScript's own words.
+
+use std::cmp::Ordering;
+
+use serde_json::Value;
+
+/// The canonical form.
+pub(crate) fn reference(value: &Value) -> String {
+    match value {
+        Value::Null => "null".to_owned(),
+        Value::Bool(value) => value.to_string(),
+        Value::Number(number) => reference_number(number.as_f64().expect("within the range of a double")),
+        Value::String(text) => reference_text(text),
+        Value::Array(items) => format!("[{}]", items.iter().map(reference).collect::<Vec<_>>().join(",")),
+        Value::Object(members) => {
+            let mut members: Vec<(Vec<u16>, String)> = members
+                .iter()
+                .map(|(key, value)| {
+                    (key.encode_utf16().collect(), format!("{}:{}", reference_text(key), reference(value)))
+                })
+                .collect();
+            members.sort();
+            let members: Vec<String> = members.into_iter().map(|(_, member)| member).collect();
+            format!("{{{}}}", members.join(","))
+        }
+    }
+}
+
+/// Takes the member at a path out; whether it was there.
+pub(crate) fn without(value: &mut Value, path: &[&str]) -> bool {
+    match path {
+        [] => false,
+        [last] => value.as_object_mut().is_some_and(|object| object.remove(*last).is_some()),
+        [first, rest @ ..] => value
+            .as_object_mut()
+            .and_then(|object| object.get_mut(*first))
+            .is_some_and(|inner| without(inner, rest)),
+    }
+}
+
+fn reference_text(text: &str) -> String {
+    let escaped: String = text
+        .chars()
+        .map(|letter| match letter {
+            '\u{8}' => "\\b".to_owned(),
+            '\t' => "\\t".to_owned(),
+            '\n' => "\\n".to_owned(),
+            '\u{c}' => "\\f".to_owned(),
+            '\r' => "\\r".to_owned(),
+            '"' | '\\' => format!("\\{letter}"),
+            '\0'..='\u{1f}' => format!("\\u{:04x}", u32::from(letter)),
+            _ => letter.to_string(),
+        })
+        .collect();
+    format!("\"{escaped}\"")
+}
+
+/// ECMAScript's Number::toString: the fewest digits that read back, the nearest of those, laid out by magnitude.
+pub(crate) fn reference_number(value: f64) -> String {
+    if value == 0.0 {
+        return "0".to_owned();
+    }
+    let sign = if value < 0.0 { "-" } else { "" };
+    let (digits, exponent) = shortest(value.abs());
+    if value.abs() >= 1e21 || value.abs() < 1e-6 {
+        let mut text = digits;
+        if text.len() > 1 {
+            text.insert(1, '.');
+        }
+        return format!("{sign}{text}e{exponent:+}");
+    }
+    // All the digits that this range could need, with the point put in and what is empty taken away.
+    let mut text = "0".repeat(10);
+    text.push_str(&digits);
+    text.push_str(&"0".repeat(30));
+    let point = usize::try_from(11 + exponent).expect("not below 1e-6");
+    text.insert(point, '.');
+    let text = text.trim_start_matches('0').trim_end_matches('0').trim_end_matches('.');
+    if text.starts_with('.') { format!("{sign}0{text}") } else { format!("{sign}{text}") }
+}
+
+/// The digits d.ddd and their exponent. Both the text below and the text above are tried at each length, since near a
+/// power of two the nearer one may fail to read back where the farther one does not.
+fn shortest(value: f64) -> (String, i32) {
+    // No double has more than 767 digits.
+    let exact = format!("{value:.800e}");
+    let (mantissa, exponent) = exact.split_once('e').expect("an exponent");
+    let exact = mantissa.replace('.', "");
+    let exponent: i32 = exponent.parse().expect("a small number");
+    for count in 1..=17 {
+        let (kept, dropped) = exact.split_at(count);
+        let below = (kept.to_owned(), exponent);
+        let above = match (kept.parse::<u64>().expect("17 digits at most") + 1).to_string() {
+            carried if carried.len() > count => (carried[..count].to_owned(), exponent + 1),
+            next => (next, exponent),
+        };
+        let reads_back = |(digits, exponent): &(String, i32)| {
+            let text = format!("{}.{}e{exponent}", &digits[..1], &digits[1..]);
+            text.replace(".e", "e").parse() == Ok(value)
+        };
+        // In the middle between the two, the even one is taken (ECMA-262, Number::toString, note 2).
+        let even = kept.ends_with(['0', '2', '4', '6', '8']);
+        let rest = dropped.trim_end_matches('0').cmp("5");
+        let below_is_nearer = rest.then(if even { Ordering::Less } else { Ordering::Greater }).is_lt();
+        let found = match (reads_back(&below), reads_back(&above)) {
+            (true, above) if below_is_nearer || !above => below,
+            (_, true) => above,
+            _ => continue,
+        };
+        return (found.0.trim_end_matches('0').to_owned(), found.1);
+    }
+    unreachable!("17 digits read back")
+}
