@@ -1,5 +1,7 @@
 //! The sayso command: arguments in, exit codes out.
 
+mod asp;
+mod print;
 mod schema;
 mod validate;
 
@@ -24,6 +26,8 @@ enum Command {
     Validate(validate::Arguments),
     /// Prints the JSON Schemas of AAEP's events and messages.
     Schema(schema::Arguments),
+    /// npayload ASP: two agents negotiating, and what they leave behind.
+    Asp(asp::Arguments),
 }
 
 /// How a command ended; the numbers are promises.
@@ -41,6 +45,7 @@ fn main() -> ExitCode {
     let outcome = match arguments.command {
         Command::Validate(arguments) => validate::run(&arguments),
         Command::Schema(arguments) => schema::run(&arguments),
+        Command::Asp(arguments) => asp::run(&arguments),
     };
     ExitCode::from(outcome as u8)
 }

@@ -1,9 +1,9 @@
 //! `sayso schema`: our JSON Schemas, made from the same tables as the checks.
 
-use std::io::{ErrorKind, Write};
 use std::path::PathBuf;
 
 use crate::Outcome;
+use crate::print::print;
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
@@ -35,18 +35,6 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         return Outcome::Failed;
     };
     print(&schema.text)
-}
-
-fn print(text: &str) -> Outcome {
-    let mut out = std::io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        // A reader that has heard enough is no failure.
-        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
-            eprintln!("sayso: cannot write: {error}");
-            Outcome::Failed
-        }
-        _ => Outcome::Good,
-    }
 }
 
 fn write_all(schemas: &[aaep::schema::Schema], folder: &std::path::Path) -> std::io::Result<()> {

@@ -261,7 +261,12 @@ fn write_number(out: &mut String, number: &Number<'_>) -> Result<(), NotCanonica
         // JSON allows an integer one spelling only, but for the sign of zero.
         out.push_str(if number.source() == "-0" { "0" } else { number.source() });
     } else {
-        out.push_str(&number_text(number.as_f64()).unwrap_or_default());
+        let value = number.as_f64();
+        // `1e16` would be printed as an integer that no reader takes; what is canonical must stay so.
+        if value.abs() > 9_007_199_254_740_992.0 && value.abs() < 1e21 {
+            return Err(NotCanonical::BigInteger(number.source().to_owned()));
+        }
+        out.push_str(&number_text(value).unwrap_or_default());
     }
     Ok(())
 }

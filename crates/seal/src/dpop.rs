@@ -179,8 +179,8 @@ impl Replays {
     /// Whether there is no room for one more at `now`.
     pub fn is_full(&self, now: i64) -> bool {
         let now = self.now.max(now);
-        let kept = self.order.partition_point(|(taken, _)| taken.saturating_add(self.window) < now);
-        self.order.len() - kept >= self.limit
+        let forgotten = self.order.partition_point(|(taken, _)| taken.saturating_add(self.window) < now);
+        self.order.len() - forgotten >= self.limit
     }
 
     /// How many names are remembered.

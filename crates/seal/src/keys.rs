@@ -130,9 +130,17 @@ impl Keys {
             let secret = <[u8; 32]>::try_from(d.as_slice()).ok().map(Zeroizing::new);
             if found.next().is_some() { None } else { secret }
         };
-        Some(Self {
+        let read = Self {
             signing: ed25519::SigningKey::from_seed(&*secret("Ed25519")?),
             dpop: es256::SigningKey::from_secret(&*secret("P-256")?)?,
-        })
+        };
+        // A public half that is not the secret's own is the mark of a file that was mixed or damaged.
+        let said = |curve: &str| {
+            let key = keys.iter().find(|key| key.member("crv").is_some_and(|name| name.is(curve)))?;
+            key.member("x")?.text()
+        };
+        let same = said("Ed25519")? == base64url::encode(read.signing.verifying_key().as_bytes())
+            && said("P-256")? == base64url::encode(read.dpop.verifying_key().coordinates().0);
+        same.then_some(read)
     }
 }

@@ -299,6 +299,7 @@ proptest! {
             latest = latest.max(clock);
             let kept: Vec<u8> =
                 taken.iter().filter(|(_, when)| when + window >= latest).map(|(name, _)| *name).collect();
+            prop_assert_eq!(replays.is_full(clock), kept.len() >= limit);
             let expected = if kept.contains(&name) {
                 Err(ReplayError::Replayed)
             } else if kept.len() >= limit {

@@ -7,7 +7,7 @@ use super::proposals::Proposal;
 use super::{ESCALATION_MILLIS, INVITATION_MILLIS, Incoming, SESSION_MILLIS, Session};
 use crate::commitment::{Commitment, Status};
 use crate::machine::{Do, On, Row, State, Timer};
-use crate::message::{Body, Close, InformType};
+use crate::message::{Body, Close, InformType, Seconds};
 
 impl Session {
     pub(super) fn perform(
@@ -125,7 +125,7 @@ impl Session {
         effects: &mut Vec<Effect>,
     ) {
         effects.push(Effect::ProposalOpened { id: id.clone(), by: message.sender });
-        let valid_until = until.map(|until| until.unix_millis());
+        let valid_until = until.as_ref().map(seal::Timestamp::unix_millis);
         self.proposals.open(Proposal { id, by: message.sender, valid_until });
     }
 
@@ -138,7 +138,7 @@ impl Session {
             },
             (Timer::Invitation, _) => INVITATION_MILLIS,
             (Timer::Escalation, Some(Body::Escalate(body))) => {
-                body.timeout.map_or(ESCALATION_MILLIS, |timeout| timeout.millis())
+                body.timeout.map_or(ESCALATION_MILLIS, Seconds::millis)
             }
             (Timer::Escalation, _) => ESCALATION_MILLIS,
             (Timer::Session | Timer::Response, _) => self.duration,

@@ -127,7 +127,7 @@ fn unknown_rule(id: &str) -> String {
 
 /// Checks one input; says whether it could be read.
 fn examine(arguments: &Arguments, file: &Path, report: &mut Report) -> bool {
-    let name = report::printable(&file.to_string_lossy());
+    let name = crate::print::printable(&file.to_string_lossy());
     let input: Box<dyn Read + Send> = if name == "-" {
         if std::io::stdin().is_terminal() {
             eprintln!("sayso: reading events from standard input; end with Ctrl-D");

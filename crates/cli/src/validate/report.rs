@@ -5,6 +5,8 @@ use std::io::{BufWriter, Error, ErrorKind, Stdout, Write};
 use aaep::json::Writer;
 use aaep::rule::{Finding, Rule, Severity};
 
+use crate::print::{harmless, printable};
+
 /// Prints findings and counts them.
 pub(super) struct Report {
     out: BufWriter<Stdout>,
@@ -154,29 +156,4 @@ impl Report {
             }
         }
     }
-}
-
-/// Text from strangers must not move the cursor, ring the bell or turn the line around.
-pub(super) fn printable(text: &str) -> String {
-    harmless(text, |c| format!("\\u{{{c:x}}}"))
-}
-
-/// The text with everything that could act on a terminal spelled out.
-fn harmless(text: &str, spell: impl Fn(u32) -> String) -> String {
-    let risky = |c: char| {
-        c.is_control()
-            || matches!(c, '\u{61C}' | '\u{200E}' | '\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}')
-    };
-    let mut out = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(at) = rest.find(risky) {
-        out.push_str(&rest[..at]);
-        let mut after = rest[at..].chars();
-        if let Some(c) = after.next() {
-            out.push_str(&spell(u32::from(c)));
-        }
-        rest = after.as_str();
-    }
-    out.push_str(rest);
-    out
 }

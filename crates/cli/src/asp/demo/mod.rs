@@ -1,0 +1,107 @@
+//! `sayso asp demo`: two agents in one process, through the whole life of a session.
+//!
+//! - `cast`: who they are, and the randomness that makes them.
+//! - `stage`: carries messages from one to the other, moves the clock, tells what happens.
+//! - `scenario`: what they say to each other.
+
+mod cast;
+mod scenario;
+mod stage;
+
+use std::path::{Path, PathBuf};
+
+use cast::{Cast, Source};
+use scenario::Scenario;
+
+use super::file;
+use crate::Outcome;
+use crate::print::print;
+
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// What happens between the two.
+    #[arg(long, value_enum, value_name = "NAME", default_value_t = Scenario::Agreed)]
+    scenario: Scenario,
+    /// Writes the messages into this file as they were sent, one a line, and the cards beside it.
+    #[arg(long, value_name = "FILE")]
+    transcript: Option<PathBuf>,
+    /// Where the agents' cards go; beside the transcript if not said.
+    #[arg(long, value_name = "FILE")]
+    cards: Option<PathBuf>,
+    /// Makes the run the same every time: keys, names and times follow from the number.
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+}
+
+/// With a seed, every session begins on the same morning.
+const SEEDED_START: i64 = 1_767_603_600_000;
+
+pub(crate) fn run(arguments: &Arguments) -> Outcome {
+    let start = match arguments.seed {
+        Some(_) => SEEDED_START,
+        None => std::time::SystemTime::now()
+            .duration_since(std::time::UNIX_EPOCH)
+            .ok()
+            .and_then(|since| i64::try_from(since.as_millis()).ok())
+            .unwrap_or(SEEDED_START),
+    };
+    let mut source = arguments.seed.map_or(Source::System, Source::seeded);
+    let played = Cast::new(&mut source).map_err(|error| error.to_string()).and_then(|cast| {
+        let played = scenario::play(arguments.scenario, &cast, &mut source, start)?;
+        Ok((cast, played))
+    });
+    let (cast, played) = match played {
+        Ok(played) => played,
+        Err(why) => {
+            eprintln!("sayso: the demo could not go on: {why}");
+            return Outcome::Failed;
+        }
+    };
+    let mut lines = vec![
+        "Two agents deal with each other by npayload ASP; every message is signed, proven and linked."
+            .to_owned(),
+        "Marisol's buyer wants menus in braille; the Braille Press prints them. The clock is simulated."
+            .to_owned(),
+    ];
+    lines.extend(played.told.iter().cloned());
+    match write(arguments, &cast, &played) {
+        Ok(hints) => {
+            lines.extend(hints);
+            print(&(lines.join("\n") + "\n"))
+        }
+        Err((path, error)) => {
+            eprintln!("sayso: cannot write {}: {error}", file::name(&path));
+            Outcome::Failed
+        }
+    }
+}
+
+/// Writes the files that were asked for; returns what to say about them.
+fn write(
+    arguments: &Arguments,
+    cast: &Cast,
+    played: &scenario::Played,
+) -> Result<Vec<String>, (PathBuf, std::io::Error)> {
+    let save =
+        |path: &Path, text: String| std::fs::write(path, text).map_err(|error| (path.to_owned(), error));
+    let lines = |messages: &[String]| messages.join("\n") + "\n";
+    let beside = arguments.transcript.as_ref().map(|path| path.with_extension("cards.json"));
+    let cards = arguments.cards.as_ref().or(beside.as_ref());
+    let mut hints = Vec::new();
+    if let Some(path) = &arguments.transcript {
+        save(path, lines(&played.messages))?;
+        if let Some(messages) = &played.delegate {
+            let path = path.with_extension("delegate.jsonl");
+            save(&path, lines(messages))?;
+            hints.push(format!("The delegate's session is in {}", file::name(&path)));
+        }
+    }
+    if let Some(path) = cards {
+        save(path, cast.cards_json(played.delegate.is_some()))?;
+    }
+    if let (Some(transcript), Some(cards)) = (&arguments.transcript, cards) {
+        let (transcript, cards) = (file::name(transcript), file::name(cards));
+        hints.push(format!("Check it: sayso asp verify {transcript} --cards {cards}"));
+    }
+    Ok(hints)
+}

@@ -1,0 +1,98 @@
+//! Transcripts and cards as files: read whole, with a limit, and told apart by line.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+use asp::Card;
+use asp::message::Cards;
+use seal::json::{Kind, Tape};
+
+use crate::Outcome;
+use crate::print::{print, printable};
+
+/// Why there is nothing to go on with: what the words are about, and the words.
+pub(super) struct Stop {
+    outcome: Outcome,
+    words: String,
+}
+
+impl Stop {
+    /// The thing examined has a fault.
+    pub(super) fn fault(words: impl Into<String>) -> Self {
+        Self { outcome: Outcome::Faults, words: words.into() }
+    }
+
+    /// The command cannot run.
+    pub(super) fn failed(words: impl Into<String>) -> Self {
+        Self { outcome: Outcome::Failed, words: words.into() }
+    }
+
+    /// A fault is a finding; everything else is for the person at work.
+    pub(super) fn tell(self) -> Outcome {
+        if self.outcome == Outcome::Faults {
+            return print(&format!("{}\n", self.words)).max(Outcome::Faults);
+        }
+        eprintln!("sayso: {}", self.words);
+        self.outcome
+    }
+}
+
+/// Reads a transcript; `-` is standard input. What is longer than the limit, or not UTF-8, cannot be read.
+pub(super) fn read(path: &Path, limit: u64) -> Result<Vec<u8>, Stop> {
+    let failed = |why: &str| Stop::failed(format!("{}: {why}", name(path)));
+    let mut bytes = Vec::new();
+    let read = if path.as_os_str() == "-" {
+        std::io::stdin().lock().take(limit + 1).read_to_end(&mut bytes)
+    } else {
+        File::open(path).and_then(|file| file.take(limit + 1).read_to_end(&mut bytes))
+    };
+    match read {
+        Err(error) => Err(failed(&error.to_string())),
+        Ok(_) if bytes.len() as u64 > limit => {
+            Err(failed(&format!("longer than {limit} bytes; --max-bytes takes more")))
+        }
+        Ok(_) => Ok(bytes),
+    }
+}
+
+/// The lines that have something on them, with their numbers; bytes that are not UTF-8 are left to be refused.
+pub(super) fn lines(bytes: &[u8]) -> impl Iterator<Item = (u64, &[u8])> {
+    let lines = bytes.split(|byte| *byte == b'\n').zip(1..).map(|(line, number)| (number, line));
+    lines.filter(|(_, line)| !line.iter().all(u8::is_ascii_whitespace))
+}
+
+/// No file of cards is longer.
+const CARDS_LIMIT: u64 = 1024 * 1024;
+
+/// Reads cards: a JSON array of them, or one a line. A card that does not verify is a fault of what is examined.
+pub(super) fn cards(path: &Path) -> Result<Cards, Stop> {
+    let bytes = read(path, CARDS_LIMIT)?;
+    let fault = |why: &str| Stop::fault(format!("{}: error {}", name(path), printable(why)));
+    let Ok(text) = std::str::from_utf8(&bytes) else { return Err(fault("not UTF-8")) };
+    let mut tape = Tape::default();
+    let texts: Vec<String> = match tape.read(text) {
+        Ok(doc) if doc.root().kind() == Kind::Array => {
+            doc.root().items().map(|card| card.source().to_owned()).collect()
+        }
+        Ok(doc) => vec![doc.root().source().to_owned()],
+        Err(_) => text.lines().filter(|line| !line.trim().is_empty()).map(str::to_owned).collect(),
+    };
+    let mut cards: Vec<Card> = Vec::new();
+    for (text, number) in texts.iter().zip(1..) {
+        let card = Card::parse(text).map_err(|why| fault(&format!("card {number}: {why}")))?;
+        if cards.iter().any(|known| known.agent_id() == card.agent_id()) {
+            return Err(fault(&format!("card {number}: a second card of {}", card.agent_id())));
+        }
+        cards.push(card);
+    }
+    if cards.len() < 2 {
+        return Err(fault("the cards of both agents are needed"));
+    }
+    Ok(Cards::new(cards))
+}
+
+/// How a file is called in what is printed.
+pub(super) fn name(path: &Path) -> String {
+    if path.as_os_str() == "-" { "stdin".to_owned() } else { printable(&path.to_string_lossy()) }
+}

@@ -1,0 +1,35 @@
+//! `sayso asp`: two agents negotiating, a transcript checked, a transcript drawn.
+
+mod demo;
+mod file;
+mod story;
+mod trace;
+mod verify;
+
+use clap::Subcommand;
+
+use crate::Outcome;
+
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Runs two agents in one process through the life of a session and tells what they do.
+    Demo(demo::Arguments),
+    /// Checks a transcript: chain, signatures, proofs, sequence, and whether every step was lawful.
+    Verify(verify::Arguments),
+    /// Draws a transcript's states, as lines of text or as a picture. Signatures are not checked.
+    Trace(trace::Arguments),
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Outcome {
+    match &arguments.command {
+        Command::Demo(arguments) => demo::run(arguments),
+        Command::Verify(arguments) => verify::run(arguments),
+        Command::Trace(arguments) => trace::run(arguments),
+    }
+}

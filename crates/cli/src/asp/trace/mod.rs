@@ -1,0 +1,182 @@
+//! `sayso asp trace`: the states of a session, line by line or as a picture.
+
+mod svg;
+
+use std::path::PathBuf;
+
+use asp::machine::{Role, State};
+use asp::message::{Authenticator, Body, Envelope};
+use asp::session::{Effect, Incoming, Judgement, Party, Rules, Session, Step};
+use asp::{AgentUri, Level, Limits};
+
+use super::file::Stop;
+use super::{file, story};
+use crate::Outcome;
+use crate::print::{print, printable};
+
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// The transcript: one message a line; - reads standard input.
+    file: PathBuf,
+    /// Draws a picture into this file as well.
+    #[arg(long, value_name = "FILE")]
+    svg: Option<PathBuf>,
+    /// The longest transcript that is read, in bytes.
+    #[arg(long, value_name = "N", default_value_t = 1 << 30)]
+    max_bytes: u64,
+}
+
+/// One line of the trace.
+struct Moment {
+    at: i64,
+    line: u64,
+    /// `None` for what no message did.
+    sender: Option<Role>,
+    label: String,
+    text: String,
+    from: State,
+    to: State,
+    /// Why it is not lawful, if it is not.
+    fault: Option<String>,
+}
+
+struct Trace {
+    parties: [AgentUri; 2],
+    moments: Vec<Moment>,
+    session: Session,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Outcome {
+    trace(arguments).unwrap_or_else(Stop::tell)
+}
+
+fn trace(arguments: &Arguments) -> Result<Outcome, Stop> {
+    let bytes = file::read(&arguments.file, arguments.max_bytes)?;
+    let name = file::name(&arguments.file);
+    let (trace, faults) = follow(&bytes, &name);
+    let Some(trace) = trace else {
+        let nothing = format!("{name}:1: error there is no message in it");
+        return Err(Stop::fault(if faults.is_empty() { nothing } else { faults.join("\n") }));
+    };
+    if let Some(path) = &arguments.svg {
+        std::fs::write(path, svg::draw(&trace))
+            .map_err(|error| Stop::failed(format!("cannot write {}: {error}", file::name(path))))?;
+    }
+    let unlawful = trace.moments.iter().any(|moment| moment.fault.is_some());
+    let mut text = lines(&trace);
+    for fault in &faults {
+        text += fault;
+        text.push('\n');
+    }
+    let printed = print(&text);
+    eprintln!("Signatures are not checked here; sayso asp verify does that.");
+    Ok(if unlawful || !faults.is_empty() { printed.max(Outcome::Faults) } else { printed })
+}
+
+/// Follows the messages by their own times; lines that are no messages are noted and passed over.
+fn follow(bytes: &[u8], name: &str) -> (Option<Trace>, Vec<String>) {
+    let mut authenticator = Authenticator::default();
+    let mut trace: Option<Trace> = None;
+    let mut faults = Vec::new();
+    for (line, text) in file::lines(bytes) {
+        match (authenticator.read_unproven(&String::from_utf8_lossy(text)), &mut trace) {
+            (Ok(envelope), Some(trace)) => trace.take(line, &envelope),
+            (Ok(envelope), none) => none.insert(Trace::beginning(&envelope)).take(line, &envelope),
+            (Err(why), _) => faults.push(format!("{name}:{line}: error {}", printable(&why.to_string()))),
+        }
+    }
+    (trace, faults)
+}
+
+impl Trace {
+    fn beginning(first: &Envelope) -> Self {
+        let inviter = first.sender.agent_id.clone();
+        let invited =
+            first.recipient.as_ref().map_or_else(|| inviter.clone(), |recipient| recipient.0.clone());
+        // Without cards the levels are not known; the trace shows what the messages say.
+        let party = |agent: &AgentUri| Party { agent: agent.clone(), level: Level::Full };
+        let session = Session::new(party(&inviter), party(&invited), Rules::default(), &Limits::default());
+        Self { parties: [inviter, invited], moments: Vec::new(), session }
+    }
+
+    fn take(&mut self, line: u64, envelope: &Envelope) {
+        let at = envelope.timestamp.unix_millis();
+        for step in self.session.wake(at) {
+            self.passed(line, at, &step);
+        }
+        let sender = if envelope.sender.agent_id == self.parties[0] { Role::Inviter } else { Role::Invited };
+        let message = Incoming {
+            sender,
+            body: &envelope.body,
+            at,
+            answer_within: None,
+            judgement: Judgement::default(),
+        };
+        let from = self.session.state();
+        let fault = match self.session.feed(&message) {
+            Ok(_) if !self.parties.contains(&envelope.sender.agent_id) => {
+                Some("a stranger sent it".to_owned())
+            }
+            Ok(_) => None,
+            Err(refusal) => Some(refusal.to_string()),
+        };
+        self.moments.push(Moment {
+            at,
+            line,
+            sender: Some(sender),
+            label: label(&envelope.body),
+            text: story::act(&envelope.body, "the other side", ToString::to_string),
+            from,
+            to: self.session.state(),
+            fault,
+        });
+    }
+
+    fn passed(&mut self, line: u64, at: i64, step: &Step) {
+        let timer = step.effects.iter().find_map(|effect| match effect {
+            Effect::Expired { timer, .. } => Some(*timer),
+            _ => None,
+        });
+        self.moments.push(Moment {
+            at,
+            line,
+            sender: None,
+            label: "timeout".to_owned(),
+            text: timer.map_or_else(String::new, |timer| format!("the {timer} time ran out")),
+            from: step.from,
+            to: step.to,
+            fault: None,
+        });
+    }
+}
+
+fn label(body: &Body) -> String {
+    match body {
+        Body::Inform(inform) => format!("INFORM {}", inform.kind.word()),
+        other => other.performative().word().to_owned(),
+    }
+}
+
+fn lines(trace: &Trace) -> String {
+    let [inviter, invited] = &trace.parties;
+    let mut lines = vec![format!("{inviter} invites, {invited} is invited.")];
+    for moment in &trace.moments {
+        let who = moment.sender.map_or("nobody", Role::word);
+        let (line, clock, label) = (moment.line, story::clock(moment.at), &moment.label);
+        let states = if moment.fault.is_some() {
+            format!("{} refuses it", moment.from)
+        } else if moment.from == moment.to {
+            format!("{} stays", moment.from)
+        } else {
+            format!("{} to {}", moment.from, moment.to)
+        };
+        let fault = moment.fault.as_ref().map(|why| format!("; not lawful, {why}")).unwrap_or_default();
+        let what = story::sentence(&format!("{}{fault}", moment.text));
+        lines.push(format!("{line}. {clock} {who} {label}: {states}. {what}"));
+    }
+    match trace.session.outcome() {
+        Some(outcome) => lines.extend(story::outcome(outcome, &trace.session, ToString::to_string)),
+        None => lines.push(format!("The session is still open: {}.", trace.session.state())),
+    }
+    lines.iter().map(|line| printable(line) + "\n").collect()
+}

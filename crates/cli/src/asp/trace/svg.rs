@@ -1,0 +1,180 @@
+//! The picture: a line for each side, an arrow for each message, and a band that shows the state.
+
+use std::fmt::Write;
+
+use asp::machine::{Role, State};
+
+use super::{Moment, Trace};
+use crate::asp::story;
+
+const WIDTH: i32 = 1120;
+const BAND: i32 = 24;
+const BAND_WIDTH: i32 = 150;
+const LEFT: i32 = 300;
+const RIGHT: i32 = 620;
+const TEXT: i32 = 660;
+const TOP: i32 = 96;
+const STEP: i32 = 44;
+
+pub(super) fn draw(trace: &Trace) -> String {
+    let rows = i32::try_from(trace.moments.len()).unwrap_or(i32::MAX / STEP - 10);
+    let height = TOP + rows * STEP + 40;
+    let mut out = String::new();
+    let title = format!("An ASP session in {} steps, ended {}", trace.moments.len(), trace.session.state());
+    let _ = write!(
+        out,
+        r#"<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" height="{height}" role="img" aria-labelledby="title desc">
+<title id="title">{title}</title>
+<desc id="desc">{}</desc>
+<style>
+:root {{ --ink: #1b1b1f; --paper: #ffffff; --soft: #5a5a66; --line: #b9b9c6; --bad: #b00020 }}
+@media (prefers-color-scheme: dark) {{ :root {{ --ink: #f2f2f5; --paper: #16161a; --soft: #b4b4c0; --line: #4a4a57; --bad: #ff8a80 }} }}
+text {{ font: 14px system-ui, sans-serif; fill: var(--ink) }}
+.soft {{ fill: var(--soft); font-size: 12px }} .name {{ font-weight: 600 }} .bad {{ fill: var(--bad) }}
+.life {{ stroke: var(--line); stroke-width: 2 }} .arrow {{ stroke: var(--ink); stroke-width: 1.6; fill: none }}
+.arrow.no {{ stroke: var(--bad); stroke-dasharray: 5 4 }} .band text {{ fill: #16161a; font-size: 13px; font-weight: 600 }}
+</style>
+<defs><marker id="tip" viewBox="0 0 10 10" refX="9" refY="5" markerWidth="7" markerHeight="7" orient="auto-start-reverse"><path d="M0 0 L10 5 L0 10 z" fill="context-stroke"/></marker></defs>
+<rect width="100%" height="100%" fill="var(--paper)"/>
+"#,
+        escape(&description(trace))
+    );
+    for (role, x) in [(Role::Inviter, LEFT), (Role::Invited, RIGHT)] {
+        let agent = trace.session.party(role).agent.to_string();
+        let _ = writeln!(out, r#"<text class="name" x="{x}" y="34" text-anchor="middle">{role}</text>"#);
+        let _ = writeln!(
+            out,
+            r#"<text class="soft" x="{x}" y="54" text-anchor="middle">{}</text>"#,
+            escape(&short(&agent, 44))
+        );
+        let _ = writeln!(out, r#"<line class="life" x1="{x}" y1="66" x2="{x}" y2="{}"/>"#, height - 24);
+    }
+    let _ = writeln!(out, r#"<text class="name" x="{BAND}" y="34">state</text>"#);
+    band(&mut out, trace);
+    for (moment, row) in trace.moments.iter().zip(0..) {
+        arrow(&mut out, moment, TOP + row * STEP);
+    }
+    out.push_str("</svg>\n");
+    out
+}
+
+/// One box for each stretch in one state; a message moves at its own height.
+fn band(out: &mut String, trace: &Trace) {
+    let mut from = 66;
+    let mut state = trace.moments.first().map_or(State::Idle, |moment| moment.from);
+    let mut stretches = Vec::new();
+    for (moment, row) in trace.moments.iter().zip(0..) {
+        if moment.to != state {
+            let at = TOP + row * STEP;
+            stretches.push((state, from, at));
+            (state, from) = (moment.to, at);
+        }
+    }
+    let end = TOP + i32::try_from(trace.moments.len()).unwrap_or(0) * STEP;
+    stretches.push((state, from, end.max(from + 26)));
+    for (state, from, to) in stretches {
+        let (height, colour) = ((to - from - 2).max(2), colour(state));
+        let _ = writeln!(
+            out,
+            r#"<g class="band"><rect x="{BAND}" y="{from}" width="{BAND_WIDTH}" height="{height}" rx="5" fill="{colour}"/>"#
+        );
+        if height >= 18 {
+            let y = from + height / 2 + 5;
+            let x = BAND + BAND_WIDTH / 2;
+            let _ = writeln!(out, r#"<text x="{x}" y="{y}" text-anchor="middle">{state}</text>"#);
+        }
+        out.push_str("</g>\n");
+    }
+}
+
+fn arrow(out: &mut String, moment: &Moment, y: i32) {
+    let class = if moment.fault.is_some() { "arrow no" } else { "arrow" };
+    match moment.sender {
+        Some(sender) => {
+            let (from, to) = match sender {
+                Role::Inviter => (LEFT, RIGHT - 3),
+                Role::Invited => (RIGHT, LEFT + 3),
+            };
+            let _ = writeln!(
+                out,
+                r#"<line class="{class}" x1="{from}" y1="{y}" x2="{to}" y2="{y}" marker-end="url(#tip)"/>"#
+            );
+        }
+        None => {
+            let _ = writeln!(out, r#"<line class="arrow no" x1="{LEFT}" y1="{y}" x2="{RIGHT}" y2="{y}"/>"#);
+        }
+    }
+    let middle = i32::midpoint(LEFT, RIGHT);
+    let label = escape(&moment.label);
+    let _ =
+        writeln!(out, r#"<text class="name" x="{middle}" y="{}" text-anchor="middle">{label}</text>"#, y - 7);
+    let _ = writeln!(
+        out,
+        r#"<text class="soft" x="{}" y="{}">{}</text>"#,
+        LEFT - 108,
+        y + 4,
+        story::clock(moment.at)
+    );
+    let (class, text) = match &moment.fault {
+        Some(why) => ("soft bad", format!("not lawful, {why}")),
+        None => ("soft", moment.text.clone()),
+    };
+    let _ = writeln!(
+        out,
+        r#"<text class="{class}" x="{TEXT}" y="{}">{}</text>"#,
+        y + 4,
+        escape(&short(&text, 72))
+    );
+}
+
+fn colour(state: State) -> &'static str {
+    match state {
+        State::Idle => "#d7d7de",
+        State::Invited => "#f3d48a",
+        State::Introduced => "#f0e3a0",
+        State::Conversing => "#a9d3f5",
+        State::Agreeing => "#c9b8f2",
+        State::Executing => "#a6e0b4",
+        State::Escalated => "#f5b994",
+        State::Closed => "#c3ccd6",
+        State::Failed => "#f2a3a3",
+    }
+}
+
+/// The same in words, for those who do not see it.
+fn description(trace: &Trace) -> String {
+    let steps: Vec<_> = trace
+        .moments
+        .iter()
+        .map(|moment| {
+            let who = moment.sender.map_or("time", Role::word);
+            format!("{who} {}, {}", moment.label, moment.to)
+        })
+        .collect();
+    steps.join("; ")
+}
+
+fn short(text: &str, longest: usize) -> String {
+    if text.chars().count() <= longest {
+        return text.to_owned();
+    }
+    text.chars().take(longest - 1).chain(['…']).collect()
+}
+
+/// Text can never become markup; what XML cannot hold is left out.
+fn escape(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for letter in text.chars() {
+        match letter {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            '\'' => out.push_str("&#39;"),
+            '\u{FFFE}' | '\u{FFFF}' => {}
+            letter if letter.is_control() => {}
+            letter => out.push(letter),
+        }
+    }
+    out
+}

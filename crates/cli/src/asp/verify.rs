@@ -1,0 +1,135 @@
+//! `sayso asp verify`: whether a transcript is what two agents signed, whole and lawful.
+
+use std::path::PathBuf;
+
+use asp::machine::Role;
+use asp::message::{Authenticator, Cards, Sealed};
+use asp::session::{Judgement, Rules};
+use asp::{Admission, Error, Limits, Record};
+
+use super::file::Stop;
+use super::{file, story};
+use crate::Outcome;
+use crate::print::{print, printable};
+
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// The transcript: one message a line, as sent; - reads standard input.
+    file: PathBuf,
+    /// The agents' cards: a JSON array, or one a line. Only their keys count.
+    #[arg(long, value_name = "FILE")]
+    cards: PathBuf,
+    /// How many threads check signatures; the number of cores if not said.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=64))]
+    jobs: Option<u16>,
+    /// The longest message that is read, in bytes.
+    #[arg(long, value_name = "N", default_value_t = Limits::default().message_bytes)]
+    max_message_bytes: usize,
+    /// The longest transcript that is read, in bytes.
+    #[arg(long, value_name = "N", default_value_t = 1 << 30)]
+    max_bytes: u64,
+    /// The most messages that one session may have.
+    #[arg(long, value_name = "N", default_value_t = Limits::default().messages)]
+    max_messages: usize,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Outcome {
+    match verify(arguments) {
+        Ok(text) => print(&text),
+        Err(stop) => stop.tell(),
+    }
+}
+
+fn verify(arguments: &Arguments) -> Result<String, Stop> {
+    let cards = file::cards(&arguments.cards)?;
+    let bytes = file::read(&arguments.file, arguments.max_bytes)?;
+    let limits = Limits {
+        message_bytes: arguments.max_message_bytes,
+        messages: arguments.max_messages,
+        proofs: arguments.max_messages,
+        ..Limits::default()
+    };
+    let lines: Vec<_> = file::lines(&bytes).collect();
+    let name = file::name(&arguments.file);
+    let fault = |line: u64, why: &str| Stop::fault(format!("{name}:{line}: error {}", printable(why)));
+    if lines.is_empty() {
+        return Err(fault(1, "there is no message in it"));
+    }
+    let mut record: Option<Record> = None;
+    for (line, opened) in open_all(&lines, &cards, &limits, arguments.jobs) {
+        let sealed = opened.map_err(|why| fault(line, &words(&why)))?;
+        if record.is_none() {
+            let begun = Record::beginning(&sealed.envelope, &cards, Rules::default(), &limits);
+            record = Some(begun.map_err(|refusal| fault(line, &refusal.to_string()))?);
+        }
+        let Some(record) = &mut record else { continue };
+        match record.admit(&sealed, Judgement::default(), None) {
+            Admission::Taken(_) => {}
+            Admission::Refused(refusal) => return Err(fault(line, &refusal.to_string())),
+            Admission::Broken(_) => {
+                return Err(fault(line, "hash_chain_integrity: links to no message of this transcript"));
+            }
+        }
+    }
+    record.map(|record| summary(&name, &record)).ok_or_else(|| fault(1, "there is no message in it"))
+}
+
+fn words(error: &Error) -> String {
+    match error {
+        Error::Peer(why) => format!("not authentic: {why}"),
+        other => other.to_string(),
+    }
+}
+
+type Opened = (u64, Result<Sealed, Error>);
+
+/// Authenticates every line, on all cores; what is not UTF-8 is not JSON.
+fn open_all(lines: &[(u64, &[u8])], cards: &Cards, limits: &Limits, jobs: Option<u16>) -> Vec<Opened> {
+    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get).min(16);
+    let jobs = jobs.map_or(cores, usize::from).clamp(1, lines.len());
+    let open = |lines: &[(u64, &[u8])]| -> Vec<Opened> {
+        let mut authenticator = Authenticator::default();
+        let mut opened = Vec::with_capacity(lines.len());
+        for (number, line) in lines {
+            let text = String::from_utf8_lossy(line);
+            let sealed = authenticator.open(&text, cards, limits);
+            let failed = sealed.is_err();
+            opened.push((*number, sealed));
+            // Only the first bad line is told.
+            if failed {
+                break;
+            }
+        }
+        opened
+    };
+    std::thread::scope(|scope| {
+        let parts: Vec<_> = lines.chunks(lines.len().div_ceil(jobs)).collect();
+        let threads: Vec<_> = parts.iter().map(|part| scope.spawn(|| open(part))).collect();
+        let mut opened = Vec::with_capacity(lines.len());
+        for (thread, part) in threads.into_iter().zip(&parts) {
+            // A thread cannot fail but by a fault of ours; its lines are then looked at again here.
+            opened.extend(thread.join().unwrap_or_else(|_| open(part)));
+        }
+        opened
+    })
+}
+
+fn summary(name: &str, record: &Record) -> String {
+    let session = record.session();
+    let messages = story::count(record.transcript().len(), "message");
+    let mut lines = vec![
+        format!("{name}: {messages}, session {}", record.session_id()),
+        format!("{} invited {}.", session.party(Role::Inviter).agent, session.party(Role::Invited).agent),
+        "The chain, the signatures, the proofs, the sequence and every step hold.".to_owned(),
+    ];
+    if let Some(outcome) = session.outcome() {
+        lines.extend(story::outcome(outcome, session, ToString::to_string));
+    } else {
+        lines.push(format!("warning: the session is still open ({}).", session.state()));
+        if let Some(deadline) = session.next_deadline() {
+            lines.push(format!("Unless something follows, time runs out at {}.", story::time(deadline)));
+        }
+    }
+    let lines: Vec<_> = lines.iter().map(|line| printable(line)).collect();
+    lines.join("\n") + "\n"
+}

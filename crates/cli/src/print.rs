@@ -1,0 +1,43 @@
+//! What goes to standard output, and how text from strangers is made fit for it.
+
+use std::io::{ErrorKind, Write};
+
+use crate::Outcome;
+
+/// Prints a text whole.
+pub(crate) fn print(text: &str) -> Outcome {
+    let mut out = std::io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        // A reader that has heard enough is no failure.
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            eprintln!("sayso: cannot write: {error}");
+            Outcome::Failed
+        }
+        _ => Outcome::Good,
+    }
+}
+
+/// Text from strangers must not move the cursor, ring the bell or turn the line around.
+pub(crate) fn printable(text: &str) -> String {
+    harmless(text, |c| format!("\\u{{{c:x}}}"))
+}
+
+/// The text with everything that could act on a terminal spelled out.
+pub(crate) fn harmless(text: &str, spell: impl Fn(u32) -> String) -> String {
+    let risky = |c: char| {
+        c.is_control()
+            || matches!(c, '\u{61C}' | '\u{200E}' | '\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}')
+    };
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find(risky) {
+        out.push_str(&rest[..at]);
+        let mut after = rest[at..].chars();
+        if let Some(c) = after.next() {
+            out.push_str(&spell(u32::from(c)));
+        }
+        rest = after.as_str();
+    }
+    out.push_str(rest);
+    out
+}
