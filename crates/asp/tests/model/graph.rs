@@ -95,7 +95,9 @@ impl Graph {
         let used = |row: &Row, from: State| match row.then {
             Then::Move(to) => self.steps.contains(&(from, row.on, to)),
             Then::Stay => self.steps.contains(&(from, row.on, from)),
-            Then::Back => self.steps.iter().any(|(old, on, new)| *old == from && *on == row.on && new.is_live()),
+            Then::Back => {
+                self.steps.iter().any(|(old, on, new)| *old == from && *on == row.on && new.is_live())
+            }
             // What is refused leads nowhere.
             Then::Refuse(_) => true,
         };
@@ -104,6 +106,7 @@ impl Graph {
     }
 
     fn live(&self) -> impl Iterator<Item = usize> {
-        (0..self.worlds.len()).filter(|at| self.worlds[*at].broken.is_empty() && !self.worlds[*at].has_ended())
+        (0..self.worlds.len())
+            .filter(|at| self.worlds[*at].broken.is_empty() && !self.worlds[*at].has_ended())
     }
 }

@@ -24,8 +24,12 @@ impl Law {
     pub(crate) fn words(self) -> &'static str {
         match self {
             Self::End => "1: nothing leaves CLOSED or FAILED",
-            Self::WayOut => "2: from every live state a terminal one can be reached, by a timer or a lawful move",
-            Self::Binding => "3: EXECUTING is entered only by an ACCEPT of the one pending COMMIT of the other side",
+            Self::WayOut => {
+                "2: from every live state a terminal one can be reached, by a timer or a lawful move"
+            }
+            Self::Binding => {
+                "3: EXECUTING is entered only by an ACCEPT of the one pending COMMIT of the other side"
+            }
             Self::Return => "4: an escalation returns to the state it left, or ends the session",
             Self::Refusal => "5: a refused message changes nothing",
             Self::Agreement => "6: both sides, fed the same, are in the same state",
@@ -52,7 +56,8 @@ impl Notes {
         match &letter.body {
             Body::Commit(body) => notes.pending.push((body.commitment_id.clone(), letter.sender)),
             Body::Accept(body) => {
-                notes.accepted.extend(notes.answered(Some(&body.reference)).map(|(id, _)| id));
+                let answered = notes.answered(Some(&body.reference));
+                notes.accepted.extend(answered.map(|(id, _)| id));
             }
             Body::Reject(body) => drop(notes.answered(body.reference.as_ref())),
             Body::Counter(body) => drop(notes.answered(Some(&body.counters))),

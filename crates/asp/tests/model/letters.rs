@@ -108,8 +108,7 @@ fn of_one_side(sender: Role, bounds: &Bounds) -> Vec<Letter> {
         let offer = format!(r#"{{"proposalId":"{id}","type":"t","subject":"s","terms":{{}}}}"#);
         letters.push(letter(Propose, &offer));
         for name in NAMES.iter().filter(|name| *name != id) {
-            let other =
-                format!(r#"{{"proposalId":"{id}","counters":"{name}","subject":"s","terms":{{}}}}"#);
+            let other = format!(r#"{{"proposalId":"{id}","counters":"{name}","subject":"s","terms":{{}}}}"#);
             letters.push(letter(Counter, &other));
         }
     }

@@ -103,7 +103,7 @@ fn terms(terms: &Raw) -> String {
                 Kind::Number | Kind::Bool => value.source().to_owned(),
                 _ => return None,
             };
-            Some(format!("{} {value}", key.text()?.replace('_', " ")))
+            Some(format!("{}: {value}", key.text()?.replace('_', " ")))
         })
         .collect();
     if members.is_empty() { String::new() } else { format!(" ({})", members.join(", ")) }

@@ -125,11 +125,20 @@ impl Trace {
             line,
             sender: Some(sender),
             label: label(&envelope.body),
-            text: story::act(&envelope.body, "the other side", ToString::to_string),
+            text: story::act(&envelope.body, "the other side", |agent| self.name(agent)),
             from,
             to: self.session.state(),
             fault,
         });
+    }
+
+    /// A short name for the sides, whose long ones stand in the first line.
+    fn name(&self, agent: &AgentUri) -> String {
+        match &self.parties {
+            [inviter, _] if inviter == agent => "the inviter".to_owned(),
+            [_, invited] if invited == agent => "the invited side".to_owned(),
+            _ => agent.to_string(),
+        }
     }
 
     fn passed(&mut self, line: u64, at: i64, step: &Step) {
@@ -175,7 +184,7 @@ fn lines(trace: &Trace) -> String {
         lines.push(format!("{line}. {clock} {who} {label}: {states}. {what}"));
     }
     match trace.session.outcome() {
-        Some(outcome) => lines.extend(story::outcome(outcome, &trace.session, ToString::to_string)),
+        Some(outcome) => lines.extend(story::outcome(outcome, &trace.session, |agent| trace.name(agent))),
         None => lines.push(format!("The session is still open: {}.", trace.session.state())),
     }
     lines.iter().map(|line| printable(line) + "\n").collect()

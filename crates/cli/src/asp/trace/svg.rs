@@ -27,15 +27,21 @@ pub(super) fn draw(trace: &Trace) -> String {
 <title id="title">{title}</title>
 <desc id="desc">{}</desc>
 <style>
-:root {{ --ink: #1b1b1f; --paper: #ffffff; --soft: #5a5a66; --line: #b9b9c6; --bad: #b00020 }}
-@media (prefers-color-scheme: dark) {{ :root {{ --ink: #f2f2f5; --paper: #16161a; --soft: #b4b4c0; --line: #4a4a57; --bad: #ff8a80 }} }}
-text {{ font: 14px system-ui, sans-serif; fill: var(--ink) }}
-.soft {{ fill: var(--soft); font-size: 12px }} .name {{ font-weight: 600 }} .bad {{ fill: var(--bad) }}
-.life {{ stroke: var(--line); stroke-width: 2 }} .arrow {{ stroke: var(--ink); stroke-width: 1.6; fill: none }}
-.arrow.no {{ stroke: var(--bad); stroke-dasharray: 5 4 }} .band text {{ fill: #16161a; font-size: 13px; font-weight: 600 }}
+text {{ font: 14px system-ui, sans-serif; fill: #1b1b1f }} .soft {{ font-size: 12px; fill: #5a5a66 }}
+.name {{ font-weight: 600 }} .bad {{ fill: #b00020 }} .paper {{ fill: #ffffff }} .tip {{ fill: #1b1b1f }} .tip.no {{ fill: #b00020 }}
+.life {{ stroke: #b9b9c6; stroke-width: 2 }} .arrow {{ stroke: #1b1b1f; stroke-width: 1.6; fill: none }}
+.arrow.no {{ stroke: #b00020; stroke-dasharray: 5 4 }}
+@media (prefers-color-scheme: dark) {{
+text, .tip {{ fill: #f2f2f5 }} .soft {{ fill: #b4b4c0 }} .bad, .tip.no {{ fill: #ff8a80 }} .paper {{ fill: #16161a }}
+.life {{ stroke: #4a4a57 }} .arrow {{ stroke: #f2f2f5 }} .arrow.no {{ stroke: #ff8a80 }}
+}}
+.band text {{ fill: #16161a; font-size: 13px; font-weight: 600 }}
 </style>
-<defs><marker id="tip" viewBox="0 0 10 10" refX="9" refY="5" markerWidth="7" markerHeight="7" orient="auto-start-reverse"><path d="M0 0 L10 5 L0 10 z" fill="context-stroke"/></marker></defs>
-<rect width="100%" height="100%" fill="var(--paper)"/>
+<defs>
+<marker id="tip" viewBox="0 0 10 10" refX="9" refY="5" markerWidth="7" markerHeight="7" orient="auto"><path class="tip" d="M0 0 L10 5 L0 10 z"/></marker>
+<marker id="tip-no" viewBox="0 0 10 10" refX="9" refY="5" markerWidth="7" markerHeight="7" orient="auto"><path class="tip no" d="M0 0 L10 5 L0 10 z"/></marker>
+</defs>
+<rect class="paper" width="100%" height="100%"/>
 "#,
         escape(&description(trace))
     );
@@ -88,7 +94,7 @@ fn band(out: &mut String, trace: &Trace) {
 }
 
 fn arrow(out: &mut String, moment: &Moment, y: i32) {
-    let class = if moment.fault.is_some() { "arrow no" } else { "arrow" };
+    let (class, tip) = if moment.fault.is_some() { ("arrow no", "tip-no") } else { ("arrow", "tip") };
     match moment.sender {
         Some(sender) => {
             let (from, to) = match sender {
@@ -97,7 +103,7 @@ fn arrow(out: &mut String, moment: &Moment, y: i32) {
             };
             let _ = writeln!(
                 out,
-                r#"<line class="{class}" x1="{from}" y1="{y}" x2="{to}" y2="{y}" marker-end="url(#tip)"/>"#
+                r#"<line class="{class}" x1="{from}" y1="{y}" x2="{to}" y2="{y}" marker-end="url(#{tip})"/>"#
             );
         }
         None => {
@@ -119,12 +125,29 @@ fn arrow(out: &mut String, moment: &Moment, y: i32) {
         Some(why) => ("soft bad", format!("not lawful, {why}")),
         None => ("soft", moment.text.clone()),
     };
-    let _ = writeln!(
-        out,
-        r#"<text class="{class}" x="{TEXT}" y="{}">{}</text>"#,
-        y + 4,
-        escape(&short(&text, 72))
-    );
+    let lines = wrapped(&text);
+    let first = if lines.len() > 1 { y - 4 } else { y + 4 };
+    let _ = write!(out, r#"<g><title>{}</title>"#, escape(&text));
+    for (line, at) in lines.iter().zip(0..) {
+        let _ = write!(
+            out,
+            r#"<text class="{class}" x="{TEXT}" y="{}">{}</text>"#,
+            first + at * 16,
+            escape(line)
+        );
+    }
+    out.push_str("</g>\n");
+}
+
+/// Two lines at most; what does not fit stands in the title.
+fn wrapped(text: &str) -> Vec<String> {
+    const LONGEST: usize = 66;
+    if text.chars().count() <= LONGEST {
+        return vec![text.to_owned()];
+    }
+    let fits = text.char_indices().nth(LONGEST).map_or(text.len(), |(at, _)| at);
+    let cut = text[..fits].rfind(' ').unwrap_or(fits);
+    vec![text[..cut].to_owned(), short(text[cut..].trim_start(), LONGEST)]
 }
 
 fn colour(state: State) -> &'static str {
