@@ -4,7 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::cast_precision_loss)]
 
 use std::hash::RandomState;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -17,7 +17,7 @@ const EVENTS: usize = 1_000_000;
 const ROUNDS: usize = 5;
 
 fn main() {
-    let Some(binary) = binary() else {
+    let Some(binary) = sayso_benches::binary() else {
         println!("skipped: build the binary first with `cargo build --release -p sayso-cli`");
         return;
     };
@@ -44,12 +44,6 @@ fn main() {
         println!("{name:<40} {:>12.0} {ratio:>12.2} {:>10.1}", rate(run.time), run.peak_kib as f64 / 1024.0);
     }
     println!("cores: {cores}; goal: one thread at least 0.70 of memory, under 64 MiB");
-}
-
-/// The binary beside this benchmark's own folder.
-fn binary() -> Option<PathBuf> {
-    let path = std::env::current_exe().ok()?.parent()?.parent()?.join("sayso");
-    path.is_file().then_some(path)
 }
 
 fn in_memory(text: &str) -> Duration {

@@ -1,6 +1,16 @@
-//! A lawful recording of any length: the mixture of events that an assistant makes, without a finding.
+//! What is measured: a lawful recording of any length, the mixture of events that an assistant makes, without a finding;
+//! and two agents that talk to each other.
+
+pub mod asp;
 
 use std::fmt::Write;
+use std::path::PathBuf;
+
+/// The binary beside the benchmark's own folder.
+pub fn binary() -> Option<PathBuf> {
+    let path = std::env::current_exe().ok()?.parent()?.parent()?.join("sayso");
+    path.is_file().then_some(path)
+}
 
 /// Writes recordings, session by session; the same number gives the same bytes.
 #[derive(Debug, Default)]

@@ -98,6 +98,13 @@ impl Record {
         self
     }
 
+    /// Forgets the messages' texts from now on ([`Transcript::forgetful`]).
+    #[must_use]
+    pub fn forgetful(mut self) -> Self {
+        self.transcript = self.transcript.forgetful();
+        self
+    }
+
     /// Where it is.
     pub fn checkpoint(&self) -> Checkpoint {
         Checkpoint { point: self.transcript.point(), session: self.session.clone() }

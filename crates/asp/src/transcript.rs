@@ -24,6 +24,7 @@ pub struct Transcript {
     ids: HashSet<MessageId>,
     start: Point,
     next: [u64; 2],
+    forgets: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -66,6 +67,13 @@ impl Transcript {
     /// A transcript that goes on from a point of another.
     pub fn from(point: Point) -> Self {
         Self { start: point, next: point.next, ..Self::default() }
+    }
+
+    /// Forgets the messages' texts from now on, and keeps only the chain: for whoever has the texts elsewhere.
+    #[must_use]
+    pub fn forgetful(mut self) -> Self {
+        self.forgets = true;
+        self
     }
 
     /// Where it is.
@@ -141,7 +149,7 @@ impl Transcript {
         self.ids.insert(envelope.message_id);
         self.next[sender.index()] = envelope.sequence_number + 1;
         self.entries.push(Entry {
-            text: message.text.clone(),
+            text: if self.forgets { Box::default() } else { message.text.clone() },
             hash: message.hash,
             id: envelope.message_id,
             at: envelope.timestamp.unix_millis(),
@@ -162,7 +170,7 @@ impl Transcript {
     pub fn proof(&self, index: usize) -> Option<Proof> {
         let at = index.checked_sub(self.start.messages)?;
         let messages: Vec<_> = self.entries.get(at..)?.iter().map(|entry| entry.text.clone()).collect();
-        (!messages.is_empty()).then_some(Proof { messages })
+        (!messages.is_empty() && !self.forgets).then_some(Proof { messages })
     }
 
     /// Whether the chain has had this link. One that goes on from a point cannot know what came before it, and takes no

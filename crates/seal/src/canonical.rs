@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::ops::Range;
 
-use crate::json::{Kind, Number, Value};
+use crate::json::{self, Kind, Number, Value};
 
 /// Why a value has no canonical form.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -221,33 +221,14 @@ fn order(a: &str, b: &str) -> std::cmp::Ordering {
 
 /// RFC 8785 §3.2.2.2.
 fn quote(out: &mut String, text: &str) {
-    out.push('"');
-    let mut from = 0;
-    for (at, byte) in text.bytes().enumerate() {
-        let escape = match byte {
-            b'"' => "\\\"",
-            b'\\' => "\\\\",
-            0x08 => "\\b",
-            0x09 => "\\t",
-            0x0A => "\\n",
-            0x0C => "\\f",
-            0x0D => "\\r",
-            0..0x20 => {
-                out.push_str(&text[from..at]);
-                out.push_str("\\u00");
-                out.push(char::from(b"01"[usize::from(byte >> 4)]));
-                out.push(char::from(b"0123456789abcdef"[usize::from(byte & 15)]));
-                from = at + 1;
-                continue;
-            }
-            _ => continue,
-        };
-        out.push_str(&text[from..at]);
-        out.push_str(escape);
-        from = at + 1;
-    }
-    out.push_str(&text[from..]);
-    out.push('"');
+    json::quote(out, text, |byte| match byte {
+        0x08 => Some("\\b"),
+        0x09 => Some("\\t"),
+        0x0A => Some("\\n"),
+        0x0C => Some("\\f"),
+        0x0D => Some("\\r"),
+        _ => None,
+    });
 }
 
 fn write_number(out: &mut String, number: &Number<'_>) -> Result<(), NotCanonical> {

@@ -55,24 +55,31 @@ fn verify(arguments: &Arguments) -> Result<String, Stop> {
     if lines.is_empty() {
         return Err(fault(1, "there is no message in it"));
     }
+    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get).min(16);
+    let jobs = arguments.jobs.map_or(cores, usize::from);
     let mut record: Option<Record> = None;
-    for (line, opened) in open_all(&lines, &cards, &limits, arguments.jobs) {
-        let sealed = opened.map_err(|why| fault(line, &words(&why)))?;
-        if record.is_none() {
-            let begun = Record::beginning(&sealed.envelope, &cards, Rules::default(), &limits);
-            record = Some(begun.map_err(|refusal| fault(line, &refusal.to_string()))?);
-        }
-        let Some(record) = &mut record else { continue };
-        match record.admit(&sealed, Judgement::default(), None) {
-            Admission::Taken(_) => {}
-            Admission::Refused(refusal) => return Err(fault(line, &refusal.to_string())),
-            Admission::Broken(_) => {
-                return Err(fault(line, "hash_chain_integrity: links to no message of this transcript"));
+    for block in lines.chunks(jobs * BLOCK) {
+        for (line, opened) in open_all(block, &cards, &limits, jobs) {
+            let sealed = opened.map_err(|why| fault(line, &words(&why)))?;
+            if record.is_none() {
+                let begun = Record::beginning(&sealed.envelope, &cards, Rules::default(), &limits);
+                record = Some(begun.map_err(|refusal| fault(line, &refusal.to_string()))?.forgetful());
+            }
+            let Some(record) = &mut record else { continue };
+            match record.admit(&sealed, Judgement::default(), None) {
+                Admission::Taken(_) => {}
+                Admission::Refused(refusal) => return Err(fault(line, &refusal.to_string())),
+                Admission::Broken(_) => {
+                    return Err(fault(line, "hash_chain_integrity: links to no message of this transcript"));
+                }
             }
         }
     }
     record.map(|record| summary(&name, &record)).ok_or_else(|| fault(1, "there is no message in it"))
 }
+
+/// So many lines go to a thread at a time.
+const BLOCK: usize = 1024;
 
 fn words(error: &Error) -> String {
     match error {
@@ -83,10 +90,8 @@ fn words(error: &Error) -> String {
 
 type Opened = (u64, Result<Sealed, Error>);
 
-/// Authenticates every line, on all cores; what is not UTF-8 is not JSON.
-fn open_all(lines: &[(u64, &[u8])], cards: &Cards, limits: &Limits, jobs: Option<u16>) -> Vec<Opened> {
-    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get).min(16);
-    let jobs = jobs.map_or(cores, usize::from).clamp(1, lines.len());
+/// Authenticates lines, each thread its part of them; what is not UTF-8 is not JSON.
+fn open_all(lines: &[(u64, &[u8])], cards: &Cards, limits: &Limits, jobs: usize) -> Vec<Opened> {
     let open = |lines: &[(u64, &[u8])]| -> Vec<Opened> {
         let mut authenticator = Authenticator::default();
         let mut opened = Vec::with_capacity(lines.len());
@@ -103,7 +108,7 @@ fn open_all(lines: &[(u64, &[u8])], cards: &Cards, limits: &Limits, jobs: Option
         opened
     };
     std::thread::scope(|scope| {
-        let parts: Vec<_> = lines.chunks(lines.len().div_ceil(jobs)).collect();
+        let parts: Vec<_> = lines.chunks(lines.len().div_ceil(jobs).max(1)).collect();
         let threads: Vec<_> = parts.iter().map(|part| scope.spawn(|| open(part))).collect();
         let mut opened = Vec::with_capacity(lines.len());
         for (thread, part) in threads.into_iter().zip(&parts) {

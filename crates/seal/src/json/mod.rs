@@ -19,6 +19,8 @@ mod write;
 
 pub use node::{Doc, Kind, Marks, Value};
 pub use number::Number;
+pub(crate) use read::plain_run;
 pub use read::{MAX_DEPTH, Problem, SyntaxError, Tape};
 pub use text::unescape;
+pub(crate) use write::quote;
 pub use write::{Raw, Writer};

@@ -349,7 +349,7 @@ impl Reader<'_> {
 /// Where the run of plain characters ends that starts at `at`: at a quote, a backslash, a control character or the
 /// end. Eight bytes at a time; also says whether anything beyond ASCII may have been passed.
 #[inline]
-fn plain_run(bytes: &[u8], mut at: usize) -> (usize, bool) {
+pub(crate) fn plain_run(bytes: &[u8], mut at: usize) -> (usize, bool) {
     let mut wide = 0;
     while let Some(eight) = bytes.get(at..).and_then(<[u8]>::first_chunk::<8>) {
         const ONES: u64 = u64::from_le_bytes([1; 8]);

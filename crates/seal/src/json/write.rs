@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Write};
 
-use super::{SyntaxError, Tape, Value};
+use super::{SyntaxError, Tape, Value, plain_run};
 
 /// A JSON value as text: what extensions, packaged contexts and unknown members are kept as. It is always one whole
 /// JSON value, byte for byte as it was received or built.
@@ -136,30 +136,36 @@ impl Writer {
     }
 
     fn quote(&mut self, text: &str) {
-        self.out.push('"');
-        let mut from = 0;
-        for (at, byte) in text.bytes().enumerate() {
-            let escape = match byte {
-                b'"' => "\\\"",
-                b'\\' => "\\\\",
-                b'\n' => "\\n",
-                b'\r' => "\\r",
-                b'\t' => "\\t",
-                0..0x20 => {
-                    self.out.push_str(&text[from..at]);
-                    let _ = write!(self.out, "\\u{byte:04x}");
-                    from = at + 1;
-                    continue;
-                }
-                _ => continue,
-            };
-            self.out.push_str(&text[from..at]);
-            self.out.push_str(escape);
-            from = at + 1;
-        }
-        self.out.push_str(&text[from..]);
-        self.out.push('"');
+        quote(&mut self.out, text, |byte| match byte {
+            b'\n' => Some("\\n"),
+            b'\r' => Some("\\r"),
+            b'\t' => Some("\\t"),
+            _ => None,
+        });
     }
+}
+
+/// Writes a string with what must be escaped escaped: controls by their short form, where there is one, or as `\u00XX`.
+pub(crate) fn quote(out: &mut String, text: &str, short: impl Fn(u8) -> Option<&'static str>) {
+    out.push('"');
+    let mut from = 0;
+    loop {
+        let (at, _) = plain_run(text.as_bytes(), from);
+        out.push_str(&text[from..at]);
+        let Some(byte) = text.as_bytes().get(at).copied() else { break };
+        match byte {
+            b'"' => out.push_str("\\\""),
+            b'\\' => out.push_str("\\\\"),
+            _ => match short(byte) {
+                Some(escape) => out.push_str(escape),
+                None => {
+                    let _ = write!(out, "\\u{byte:04x}");
+                }
+            },
+        }
+        from = at + 1;
+    }
+    out.push('"');
 }
 
 #[cfg(test)]

@@ -1,0 +1,160 @@
+//! ASP messages in a second: build, sign and append; verify and append; beside one raw Ed25519 and one raw ES256
+//! operation of the crates used, in one run. Then a long transcript by the binary, on one core and on two. Prints ratios.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::cast_precision_loss)]
+
+use std::hint::black_box;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use asp::message::{Authenticator, Cards};
+use asp::session::{Judgement, Rules};
+use asp::{Admission, Limits, Record};
+use sayso_benches::asp::{Pair, filler};
+
+const MESSAGES: usize = 400;
+const ROUNDS: usize = 12;
+const LONG: usize = 20_000;
+
+fn main() {
+    let pair = Pair::new();
+    let (lines, bytes) = pair.conversation(MESSAGES);
+    println!("{MESSAGES} messages of {bytes} bytes on average, best of {ROUNDS} rounds, one core");
+    let text = "sha256:".to_owned() + &"0123456789abcdef".repeat(4);
+    let token = filler(760);
+    let keys = &pair.keys[0];
+    let signature = keys.signing.sign(text.as_bytes());
+    let proof = keys.dpop.sign(token.as_bytes()).unwrap();
+    let public = keys.signing.verifying_key();
+
+    let mut raw_sign = Best::new("raw: one Ed25519 signature, one ES256 signature");
+    let mut send = Best::new("asp: build, sign and append");
+    let mut raw_verify = Best::new("raw: one Ed25519 verification, one ES256 verification");
+    let mut receive = Best::new("asp: verify and append");
+    for _ in 0..ROUNDS {
+        raw_sign.time(MESSAGES, || {
+            for _ in 0..MESSAGES {
+                black_box(keys.signing.sign(black_box(text.as_bytes())));
+                black_box(keys.dpop.sign(black_box(token.as_bytes())));
+            }
+        });
+        send.time(MESSAGES, || {
+            black_box(pair.conversation(MESSAGES));
+        });
+        raw_verify.time(MESSAGES, || {
+            for _ in 0..MESSAGES {
+                assert!(public.verify(black_box(text.as_bytes()), &signature));
+                assert!(keys.dpop.verifying_key().verify(black_box(token.as_bytes()), &proof));
+            }
+        });
+        receive.time(MESSAGES, || verify(&lines, &pair.cards()));
+    }
+    for best in [&raw_sign, &send, &raw_verify, &receive] {
+        best.print();
+    }
+    println!("build, sign and append: {:.2} of the raw rate (goal 0.70)", send.rate() / raw_sign.rate());
+    println!("verify and append: {:.2} of the raw rate (goal 0.70)", receive.rate() / raw_verify.rate());
+    long(&pair);
+    curves();
+}
+
+fn verify(lines: &[String], cards: &Cards) {
+    let limits = Limits::default();
+    let mut authenticator = Authenticator::default();
+    let mut record: Option<Record> = None;
+    for line in lines {
+        let sealed = authenticator.open(line, cards, &limits).unwrap();
+        let record = record.get_or_insert_with(|| {
+            Record::beginning(&sealed.envelope, cards, Rules::default(), &limits).unwrap()
+        });
+        assert!(matches!(record.admit(&sealed, Judgement::default(), None), Admission::Taken(_)));
+    }
+}
+
+/// A long transcript by the real binary, on one core and on all.
+fn long(pair: &Pair) {
+    let folder = std::env::temp_dir().join(format!("sayso-asp-bench-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let (transcript, cards) = (folder.join("long.jsonl"), folder.join("cards.json"));
+    let (lines, _) = pair.conversation(LONG);
+    std::fs::write(&transcript, lines.join("\n") + "\n").unwrap();
+    std::fs::write(&cards, pair.cards_json()).unwrap();
+    let binary = sayso_benches::binary().expect("cargo xtask bench builds the binary first");
+    let run = |jobs: &str| {
+        let begun = Instant::now();
+        let ended = Command::new(&binary)
+            .args(["asp", "verify", "--jobs", jobs, "--cards"])
+            .args([&cards, &transcript])
+            .output()
+            .unwrap();
+        assert!(ended.status.success(), "{}", String::from_utf8_lossy(&ended.stdout));
+        begun.elapsed()
+    };
+    let (mut one, mut two) = (Duration::MAX, Duration::MAX);
+    for _ in 0..5 {
+        one = one.min(run("1"));
+        two = two.min(run("2"));
+    }
+    std::fs::remove_dir_all(&folder).unwrap();
+    let rate = |time: Duration| LONG as f64 / time.as_secs_f64();
+    println!(
+        "sayso asp verify, {LONG} messages: {:.0} a second on one core, {:.0} on two",
+        rate(one),
+        rate(two)
+    );
+    println!("two cores: {:.2} times one (goal 1.80)", one.as_secs_f64() / two.as_secs_f64());
+}
+
+/// Why ES256 is ring's: the pure Rust crate beside it.
+fn curves() {
+    let mut best = [
+        Best::new("ring: one ES256 signature"),
+        Best::new("p256: one ES256 signature"),
+        Best::new("ring: one ES256 verification"),
+        Best::new("p256: one ES256 verification"),
+    ];
+    let fast = seal::es256::SigningKey::from_secret(&[9; 32]).unwrap();
+    let slow = seal::es256::SigningKey::reproducible(&[9; 32]).unwrap();
+    let token = filler(760);
+    let signature = slow.sign(token.as_bytes()).unwrap();
+    let pure = p256::ecdsa::SigningKey::from_slice(&[9; 32]).unwrap();
+    let parsed = p256::ecdsa::Signature::from_slice(&signature).unwrap();
+    for _ in 0..ROUNDS {
+        best[0].time(50, || (0..50).for_each(|_| assert!(black_box(fast.sign(token.as_bytes())).is_some())));
+        best[1].time(50, || (0..50).for_each(|_| assert!(black_box(slow.sign(token.as_bytes())).is_some())));
+        best[2].time(50, || {
+            (0..50).for_each(|_| assert!(fast.verifying_key().verify(token.as_bytes(), &signature)));
+        });
+        best[3].time(50, || {
+            use p256::ecdsa::signature::Verifier as _;
+            (0..50).for_each(|_| pure.verifying_key().verify(token.as_bytes(), &parsed).unwrap());
+        });
+    }
+    best.iter().for_each(Best::print);
+    println!("ring signs {:.1} times as fast as p256", best[0].rate() / best[1].rate());
+    println!("ring verifies {:.1} times as fast as p256", best[2].rate() / best[3].rate());
+}
+
+struct Best {
+    name: &'static str,
+    each: Duration,
+}
+
+impl Best {
+    fn new(name: &'static str) -> Self {
+        Self { name, each: Duration::MAX }
+    }
+
+    fn time(&mut self, count: usize, run: impl FnOnce()) {
+        let begun = Instant::now();
+        run();
+        self.each = self.each.min(begun.elapsed() / u32::try_from(count).unwrap());
+    }
+
+    fn rate(&self) -> f64 {
+        1.0 / self.each.as_secs_f64()
+    }
+
+    fn print(&self) {
+        println!("{:9.0} a second  {:6.1} us  {}", self.rate(), self.each.as_secs_f64() * 1e6, self.name);
+    }
+}
