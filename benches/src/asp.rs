@@ -95,7 +95,7 @@ impl Pair {
         for (at, body) in talk {
             let sent = sides[at].send(body, START, &mut SystemRandom).unwrap();
             sides[1 - at].receive(&sent.text, Judgement::default(), START, &mut SystemRandom).unwrap();
-            lines.push(sent.text);
+            lines.push(sent.text.to_string());
         }
         (sides, lines)
     }
@@ -105,7 +105,7 @@ impl Pair {
         let (mut sides, mut lines) = self.introduced();
         let body = told();
         while lines.len() < messages {
-            lines.push(sides[0].send(body.clone(), START, &mut SystemRandom).unwrap().text);
+            lines.push(sides[0].send(body.clone(), START, &mut SystemRandom).unwrap().text.to_string());
         }
         let bytes = lines.iter().map(String::len).sum::<usize>() / lines.len();
         (lines, bytes)

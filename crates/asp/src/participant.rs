@@ -4,6 +4,8 @@
 //! arrives. A message of ours is settled when the other side goes on from it; until then it can still be undone, by a
 //! refusal or by a race that it lost (D6, D8).
 
+use std::sync::Arc;
+
 use seal::{Keys, Random, Timestamp};
 
 use crate::card::Card;
@@ -43,16 +45,24 @@ pub struct Participant {
     cards: Cards,
     record: Option<Record>,
     /// What was sent and not yet settled, each with the way back.
-    unsettled: Vec<(Sealed, Checkpoint)>,
+    unsettled: Vec<Unsettled>,
     authenticator: Authenticator,
     dropped: u64,
+}
+
+/// A message that may yet be undone, and the way back.
+#[derive(Debug)]
+struct Unsettled {
+    id: MessageId,
+    body: Body,
+    before: Checkpoint,
 }
 
 /// A message that is ours, on our record and ready to be sent.
 #[derive(Clone, Debug)]
 pub struct Sent {
     /// The bytes.
-    pub text: String,
+    pub text: Arc<str>,
     /// Its name.
     pub message_id: MessageId,
     /// What came of it here.
@@ -77,7 +87,7 @@ pub enum Received {
         /// Why.
         refusal: Refusal,
         /// The REJECT to send back, where the message could be named.
-        answer: Option<String>,
+        answer: Option<Arc<str>>,
     },
     /// The other side refuses messages of ours. They are undone.
     Undone {
@@ -172,10 +182,9 @@ impl Participant {
         let before = record.checkpoint();
         match record.admit(&sealed, judgement, Some(now)) {
             Admission::Taken(steps) => {
-                let sent =
-                    Sent { text: sealed.text.to_string(), message_id: sealed.envelope.message_id, steps };
-                self.unsettled.push((sealed, before));
-                Ok(sent)
+                let id = sealed.envelope.message_id;
+                self.unsettled.push(Unsettled { id, body: sealed.envelope.body, before });
+                Ok(Sent { text: sealed.text, message_id: id, steps })
             }
             Admission::Refused(refusal) => Err(Misuse::Unlawful(refusal).into()),
             Admission::Broken(_) => Err(Misuse::NotAParticipant.into()),
@@ -292,7 +301,7 @@ impl Participant {
                 other: Others::default(),
             };
             let draft = self.draft(body.into(), None, now, random)?;
-            answer = Some(self.seal(draft, random)?.text.into());
+            answer = Some(self.seal(draft, random)?.text);
         }
         Ok(Received::Refused { refusal, answer })
     }
@@ -303,18 +312,18 @@ impl Participant {
         let message = MessageId::parse(reject.reference.as_ref()?.as_str()).ok()?;
         let ours =
             self.record.as_ref().is_some_and(|record| record.session_id() == sealed.envelope.session_id);
-        let at = self.unsettled.iter().position(|(sent, _)| sent.envelope.message_id == message);
+        let at = self.unsettled.iter().position(|sent| sent.id == message);
         let Some(at) = at.filter(|_| ours) else { return Some(Received::Ignored) };
         let undone: Vec<_> = self.unsettled.drain(at..).collect();
-        if let (Some(record), Some((_, before))) = (&mut self.record, undone.first()) {
-            record.rewind(before.clone());
+        if let (Some(record), Some(first)) = (&mut self.record, undone.first()) {
+            record.rewind(first.before.clone());
         }
         let refusal = Refusal {
             code: Code::parse(&reject.code).unwrap_or(Code::Unspecified),
             reason: reject.reason.clone(),
             message: Some(message),
         };
-        let messages = undone.into_iter().map(|(sent, _)| sent.envelope.body).collect();
+        let messages = undone.into_iter().map(|sent| sent.body).collect();
         Some(Received::Undone { refusal, messages })
     }
 
@@ -322,7 +331,7 @@ impl Participant {
     fn has_lost_race(&self, sealed: &Sealed) -> bool {
         let link = sealed.envelope.integrity.previous_hash;
         self.role() == Some(Role::Invited)
-            && self.unsettled.first().is_some_and(|(_, before)| before.point.head == link)
+            && self.unsettled.first().is_some_and(|sent| sent.before.point.head == link)
     }
 
     /// Takes what won in the place of what we sent, unless it is refused even there.
@@ -334,14 +343,13 @@ impl Participant {
         random: &mut impl Random,
     ) -> Result<Received, Misuse> {
         let Some(mut trial) = self.record.clone() else { return Ok(Received::Ignored) };
-        if let Some((_, before)) = self.unsettled.first() {
-            trial.rewind(before.clone());
+        if let Some(first) = self.unsettled.first() {
+            trial.rewind(first.before.clone());
         }
         match trial.admit(&sealed, judgement, Some(now)) {
             Admission::Taken(steps) => {
                 self.record = Some(trial);
-                let lost = std::mem::take(&mut self.unsettled);
-                let lost = lost.into_iter().map(|(message, _)| message.envelope.body).collect();
+                let lost = std::mem::take(&mut self.unsettled).into_iter().map(|sent| sent.body).collect();
                 Ok(Received::Taken { envelope: Box::new(sealed.envelope), steps, lost })
             }
             Admission::Refused(refusal) => self.refused(refusal, now, random),

@@ -5,6 +5,7 @@
 //! is in the chain.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 use seal::json::Tape;
 use seal::{Canonical, Digest};
@@ -29,7 +30,7 @@ pub struct Transcript {
 
 #[derive(Clone, Debug)]
 struct Entry {
-    text: Box<str>,
+    text: Arc<str>,
     hash: Digest,
     id: MessageId,
     at: i64,
@@ -149,7 +150,7 @@ impl Transcript {
         self.ids.insert(envelope.message_id);
         self.next[sender.index()] = envelope.sequence_number + 1;
         self.entries.push(Entry {
-            text: if self.forgets { Box::default() } else { message.text.clone() },
+            text: if self.forgets { Arc::default() } else { message.text.clone() },
             hash: message.hash,
             id: envelope.message_id,
             at: envelope.timestamp.unix_millis(),
@@ -190,12 +191,12 @@ pub(crate) fn skew() -> i64 {
 /// Every link covers the whole message before it, so nothing shorter can show it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Proof {
-    messages: Vec<Box<str>>,
+    messages: Vec<Arc<str>>,
 }
 
 impl Proof {
     /// Takes the message and those after it, as received from whoever would prove something.
-    pub fn new(messages: impl IntoIterator<Item = impl Into<Box<str>>>) -> Self {
+    pub fn new(messages: impl IntoIterator<Item = impl Into<Arc<str>>>) -> Self {
         Self { messages: messages.into_iter().map(Into::into).collect() }
     }
 

@@ -82,7 +82,7 @@ impl Canonical {
         note: &[&str],
     ) -> Result<Form, NotCanonical> {
         let mut pass = Pass {
-            out: String::with_capacity(self.capacity),
+            out: String::with_capacity(self.capacity.max(value.source().len())),
             members: Vec::new(),
             path: Vec::new(),
             without,

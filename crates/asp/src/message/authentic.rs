@@ -3,6 +3,7 @@
 //! Authentication comes before understanding: only what a known participant signed is worth an answer (D7).
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use seal::dpop::{self, DpopError};
 use seal::json::{Tape, Value};
@@ -44,7 +45,7 @@ impl Cards {
 #[derive(Clone, Debug)]
 pub struct Sealed {
     /// The bytes.
-    pub text: Box<str>,
+    pub text: Arc<str>,
     /// Its link in the chain.
     pub hash: Digest,
     /// What it says.

@@ -46,7 +46,7 @@ pub struct Draft {
 impl Draft {
     /// Makes the proof, then the hash that covers it, then the signature (D13, D14, D16).
     pub fn seal(self, keys: &Keys, random: &mut impl Random) -> Result<Sealed, Misuse> {
-        let unsigned = self.write("", None);
+        let unsigned = self.write("", None, 1024);
         let mut tape = Tape::default();
         let doc = tape.read(&unsigned).map_err(Misuse::NotJson)?;
         let form = Canonical::default()
@@ -68,7 +68,7 @@ impl Draft {
         let member = noted.replace("\"\"", &format!("\"{proof}\""));
         let hash = Digest::of_all([before, member.as_bytes(), after]);
         let signature = keys.signing.sign(hash.to_string().as_bytes());
-        let text = self.write(&proof, Some((&hash, &signature))).into();
+        let text = self.write(&proof, Some((&hash, &signature)), unsigned.len() + 1024).into();
         Ok(Sealed { text, hash, jti: claims.jti, envelope: self.into_envelope(proof, hash, signature) })
     }
 
@@ -102,8 +102,8 @@ impl Draft {
 
     /// Writes the message in the order of the published example. The hash and the signature are left out where they are
     /// not known yet.
-    fn write(&self, dpop_proof: &str, sealed: Option<(&Digest, &ed25519::Signature)>) -> String {
-        let mut writer = Writer::default();
+    fn write(&self, dpop_proof: &str, sealed: Option<(&Digest, &ed25519::Signature)>, room: usize) -> String {
+        let mut writer = Writer::with_capacity(room);
         writer.open_object();
         let member = |writer: &mut Writer, name: &str, text: &str| {
             writer.key(name);

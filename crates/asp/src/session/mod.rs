@@ -14,6 +14,7 @@ mod proposals;
 mod timers;
 
 use std::hash::{Hash, Hasher};
+use std::sync::Arc;
 
 pub use effect::Effect;
 pub use outcome::{Ending, Fate, Outcome, Payee};
@@ -116,7 +117,7 @@ pub struct Step {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Session {
     rules: Rules,
-    parties: [Party; 2],
+    parties: Arc<[Party; 2]>,
     place: Place,
     proposals: Proposals,
     timers: Timers,
@@ -139,7 +140,7 @@ impl Session {
     pub fn new(inviter: Party, invited: Party, rules: Rules, limits: &Limits) -> Self {
         Self {
             rules,
-            parties: [inviter, invited],
+            parties: Arc::new([inviter, invited]),
             place: Place::Idle,
             proposals: Proposals::new(limits.open_proposals),
             timers: Timers::default(),

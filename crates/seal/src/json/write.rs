@@ -53,6 +53,11 @@ pub struct Writer {
 }
 
 impl Writer {
+    /// One that has room for so many bytes.
+    pub fn with_capacity(bytes: usize) -> Self {
+        Self { out: String::with_capacity(bytes), comma: false }
+    }
+
     /// The text so far.
     pub fn finish(self) -> String {
         self.out

@@ -112,7 +112,7 @@ impl<'s> Stage<'s> {
         let moved = sent.steps.last().filter(|step| step.from != step.to);
         let moved = moved.map(|step| format!(", {} to {}", step.from, step.to)).unwrap_or_default();
         self.tell(&format!("{act} ({}{moved})", body.performative()));
-        self.messages.push(sent.text);
+        self.messages.push(sent.text.to_string());
         self.perform(&sent.steps);
         Ok(())
     }

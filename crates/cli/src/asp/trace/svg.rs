@@ -127,7 +127,7 @@ fn arrow(out: &mut String, moment: &Moment, y: i32) {
     };
     let lines = wrapped(&text);
     let first = if lines.len() > 1 { y - 4 } else { y + 4 };
-    let _ = write!(out, r#"<g><title>{}</title>"#, escape(&text));
+    let _ = write!(out, "<g><title>{}</title>", escape(&text));
     for (line, at) in lines.iter().zip(0..) {
         let _ = write!(
             out,
