@@ -6,17 +6,18 @@
 
 use std::sync::Arc;
 
+use seal::dpop::Replays;
 use seal::{Keys, Random, Timestamp};
 
 use crate::card::Card;
 use crate::error::{Code, Error, Misbehaviour, Misuse, Refusal};
 use crate::id::{MessageId, SessionId};
 use crate::limits::Limits;
-use crate::machine::{Role, State};
+use crate::machine::Role;
 use crate::message::{
     Authenticator, Body, Cards, Constraints, Content, Draft, Envelope, Others, Reject, Sealed, TrustScore,
 };
-use crate::record::{Admission, Checkpoint, Record};
+use crate::record::{Admission, Checkpoint, PROOF_MEMORY_SECONDS, Record};
 use crate::session::{Judgement, Rules, Session, Step};
 
 /// What a participant is made of.
@@ -46,6 +47,8 @@ pub struct Participant {
     record: Option<Record>,
     /// What was sent and not yet settled, each with the way back.
     unsettled: Vec<Unsettled>,
+    /// The hashes of messages that were refused, for as long as a copy of them could still be received.
+    refused: Replays,
     authenticator: Authenticator,
     dropped: u64,
 }
@@ -116,6 +119,7 @@ impl Participant {
         let cards = Cards::new(setup.known.iter().cloned().chain([card.clone()]));
         Ok(Self {
             cards,
+            refused: Replays::new(PROOF_MEMORY_SECONDS, setup.limits.proofs),
             setup,
             record: None,
             unsettled: Vec::new(),
@@ -126,12 +130,12 @@ impl Participant {
 
     /// Begins a session with the agent of that card, which must be pinned; the invitation is the first message to send.
     pub fn invite(&mut self, peer: &Card, now: i64, random: &mut impl Random) -> Result<SessionId, Misuse> {
-        if self.cards.of(peer.agent_id()).is_none() {
-            return Err(Misuse::NotAParticipant);
-        }
+        let own = self.setup.card.agent_id();
+        let pinned = self.cards.of(peer.agent_id()).filter(|card| card.agent_id() != own);
+        let pinned = pinned.ok_or(Misuse::NotAParticipant)?.clone();
         let id = SessionId::generate(now, random);
         let (rules, limits) = (self.setup.rules, &self.setup.limits);
-        self.record = Some(Record::new(id, self.setup.card.clone(), peer.clone(), rules, limits));
+        self.record = Some(Record::new(id, self.setup.card.clone(), pinned, rules, limits));
         Ok(id)
     }
 
@@ -205,48 +209,53 @@ impl Participant {
                 self.dropped += 1;
                 return Ok(Received::Dropped(why));
             }
-            Err(Error::Refused(refusal)) => return self.refused(refusal, now, random),
+            Err(Error::Refused(refusal)) => return self.answered(refusal, now, random),
             Err(Error::Misuse(why)) => return Err(why),
         };
-        if sealed.envelope.sender.agent_id == *self.setup.card.agent_id() {
-            let why = Refusal {
-                message: Some(sealed.envelope.message_id),
-                ..Refusal::new(Code::Duplicate, "our own message")
-            };
-            return self.refused(why, now, random);
+        let (sender, id) = (&sealed.envelope.sender.agent_id, sealed.envelope.message_id);
+        let refusal = |code, why: &str| Refusal { message: Some(id), ..Refusal::new(code, why) };
+        // An answer to our own message, or to one that is on record, would refuse what nobody undoes, or undo what stands.
+        let silent = |refusal| Ok(Received::Refused { refusal, answer: None });
+        if sender == self.setup.card.agent_id() {
+            return silent(refusal(Code::Duplicate, "our own message"));
+        }
+        if self.record.as_ref().is_some_and(|record| record.role_of(sender).is_none()) {
+            self.dropped += 1;
+            return Ok(Received::Dropped(Misbehaviour::Stranger(sender.to_string())));
         }
         if let Some(undone) = self.take_refusal(&sealed) {
             return Ok(undone);
         }
-        if self.record.is_none() {
+        let begins = self.record.is_none();
+        if begins {
             match Record::beginning(&sealed.envelope, &self.cards, self.setup.rules, &self.setup.limits) {
-                Ok(record) => self.record = Some(record),
-                Err(refusal) => {
-                    let refusal = Refusal { message: Some(sealed.envelope.message_id), ..refusal };
-                    return self.refused(refusal, now, random);
+                Ok(record) if record.role_of(self.setup.card.agent_id()).is_some() => {
+                    self.record = Some(record);
                 }
+                Ok(_) => return silent(refusal(Code::Unauthorized, "the invitation is for somebody else")),
+                Err(why) => return silent(refusal(why.code, &why.reason)),
             }
         }
-        if self.has_lost_race(&sealed) {
-            return self.yield_race(sealed, judgement, now, random);
+        if self.record.as_ref().is_some_and(|record| record.transcript().has(&id)) {
+            return silent(refusal(Code::Duplicate, "this message was received before"));
         }
-        let Some(record) = self.record.as_mut() else { return Ok(Received::Ignored) };
-        let before = record.session().state();
-        match record.admit(&sealed, judgement, Some(now)) {
-            Admission::Taken(steps) => {
-                self.unsettled.clear();
-                Ok(Received::Taken { envelope: Box::new(sealed.envelope), steps, lost: Vec::new() })
+        let heard = match self.refused_before(&sealed) {
+            Some((code, why)) => Err(refusal(code, why)),
+            None => match self.lost_race(&sealed) {
+                Some(at) => self.yield_race(&sealed, at, judgement, now),
+                None => self.admit(&sealed, judgement, now),
+            },
+        };
+        heard.or_else(|refusal| {
+            // Its sender undoes it, so a copy that comes later must not be taken. Full, the memory lets that happen.
+            let _ = self.refused.take(&sealed.hash.to_string(), now.div_euclid(1000));
+            let answered = self.answered(refusal, now, random);
+            // A session that never began is not kept.
+            if begins {
+                self.record = None;
             }
-            Admission::Refused(refusal) => {
-                let answer = self.refused(refusal, now, random);
-                // A session that never began is not kept.
-                if before == State::Idle {
-                    self.record = None;
-                }
-                answer
-            }
-            Admission::Broken(step) => Ok(Received::Failed(step)),
-        }
+            answered
+        })
     }
 
     /// Lets timers run out.
@@ -289,7 +298,7 @@ impl Participant {
 
     /// The REJECT that answers a refused message: on the head that we see, with our next number, neither of them used up,
     /// and on nobody's record (D6).
-    fn refused(&self, refusal: Refusal, now: i64, random: &mut impl Random) -> Result<Received, Misuse> {
+    fn answered(&self, refusal: Refusal, now: i64, random: &mut impl Random) -> Result<Received, Misuse> {
         let mut answer = None;
         if let Some(message) = refusal.message
             && self.record.is_some()
@@ -327,33 +336,64 @@ impl Participant {
         Some(Received::Undone { refusal, messages })
     }
 
-    /// Two messages on one head: the inviter's wins, so that both sides agree without asking anybody (D8).
-    fn has_lost_race(&self, sealed: &Sealed) -> bool {
+    /// What was refused stays refused; what follows it is stale, and breaks no chain (D6, D8).
+    fn refused_before(&self, sealed: &Sealed) -> Option<(Code, &'static str)> {
+        let link = &sealed.envelope.integrity.previous_hash;
+        if self.refused.has(&sealed.hash.to_string()) {
+            Some((Code::Duplicate, "this message was refused before"))
+        } else if self.refused.has(&link.to_string()) {
+            Some((Code::StaleHead, "the message that it follows was refused"))
+        } else {
+            None
+        }
+    }
+
+    /// Two messages on one head: the inviter's wins, so that both sides agree without asking anybody (D8). The first of
+    /// ours that has lost, if one has.
+    fn lost_race(&self, sealed: &Sealed) -> Option<usize> {
         let link = sealed.envelope.integrity.previous_hash;
-        self.role() == Some(Role::Invited)
-            && self.unsettled.first().is_some_and(|sent| sent.before.point.head == link)
+        let at = self.unsettled.iter().position(|sent| sent.before.point.head == link);
+        at.filter(|_| self.role() == Some(Role::Invited))
     }
 
     /// Takes what won in the place of what we sent, unless it is refused even there.
     fn yield_race(
         &mut self,
-        sealed: Sealed,
+        sealed: &Sealed,
+        at: usize,
         judgement: Judgement,
         now: i64,
-        random: &mut impl Random,
-    ) -> Result<Received, Misuse> {
-        let Some(mut trial) = self.record.clone() else { return Ok(Received::Ignored) };
-        if let Some(first) = self.unsettled.first() {
-            trial.rewind(first.before.clone());
-        }
-        match trial.admit(&sealed, judgement, Some(now)) {
+    ) -> Result<Received, Refusal> {
+        let (Some(record), Some(first)) = (&self.record, self.unsettled.get(at)) else {
+            return Ok(Received::Ignored);
+        };
+        let mut trial = record.clone();
+        trial.rewind(first.before.clone());
+        match trial.admit(sealed, judgement, Some(now)) {
             Admission::Taken(steps) => {
                 self.record = Some(trial);
-                let lost = std::mem::take(&mut self.unsettled).into_iter().map(|sent| sent.body).collect();
-                Ok(Received::Taken { envelope: Box::new(sealed.envelope), steps, lost })
+                // What came before is settled: the winner goes on from it.
+                let lost = self.unsettled.drain(..).skip(at).map(|sent| sent.body).collect();
+                Ok(Received::Taken { envelope: Box::new(sealed.envelope.clone()), steps, lost })
             }
-            Admission::Refused(refusal) => self.refused(refusal, now, random),
+            Admission::Refused(refusal) => Err(refusal),
             Admission::Broken(step) => Ok(Received::Failed(step)),
+        }
+    }
+
+    fn admit(&mut self, sealed: &Sealed, judgement: Judgement, now: i64) -> Result<Received, Refusal> {
+        let Some(record) = &mut self.record else { return Ok(Received::Ignored) };
+        match record.admit(sealed, judgement, Some(now)) {
+            Admission::Taken(steps) => {
+                self.unsettled.clear();
+                Ok(Received::Taken { envelope: Box::new(sealed.envelope.clone()), steps, lost: Vec::new() })
+            }
+            Admission::Refused(refusal) => Err(refusal),
+            Admission::Broken(step) => {
+                // Nothing leaves FAILED: no refusal and no race goes back behind it.
+                self.unsettled.clear();
+                Ok(Received::Failed(step))
+            }
         }
     }
 }

@@ -48,7 +48,7 @@ pub enum Admission {
 }
 
 /// D16
-const PROOF_MEMORY_SECONDS: i64 = 600;
+pub(crate) const PROOF_MEMORY_SECONDS: i64 = 600;
 
 impl Record {
     /// The record of a session that is yet to begin.
@@ -149,20 +149,24 @@ impl Record {
             Err(Misfit::Refused(refusal)) => {
                 Admission::Refused(Refusal { message: Some(message.envelope.message_id), ..refusal })
             }
-            Err(Misfit::Broken) => {
-                let at = clock.unwrap_or_else(|| message.envelope.timestamp.unix_millis());
-                match self.session.break_chain(at) {
-                    Some(step) => Admission::Broken(step),
-                    None => Admission::Refused(Refusal {
-                        message: Some(message.envelope.message_id),
-                        ..Refusal::new(
-                            Code::InvalidStateTransition,
-                            "links to nothing that the chain has had",
-                        )
-                    }),
-                }
-            }
+            Err(Misfit::Broken) => self.break_chain(message, clock),
         }
+    }
+
+    /// D7. Timers that ran out before come first, so that both sides tell the same end.
+    fn break_chain(&mut self, message: &Sealed, clock: Option<i64>) -> Admission {
+        let at = clock.unwrap_or_else(|| message.envelope.timestamp.unix_millis());
+        let mut session = self.session.clone();
+        session.wake(at);
+        let refusal = if let Some(outcome) = session.outcome() {
+            Refusal::new(Code::Timeout, format!("too late: {}", outcome.reason))
+        } else if let Some(step) = session.break_chain(at) {
+            self.session = session;
+            return Admission::Broken(step);
+        } else {
+            Refusal::new(Code::InvalidStateTransition, "links to nothing that the chain has had")
+        };
+        Admission::Refused(Refusal { message: Some(message.envelope.message_id), ..refusal })
     }
 
     /// Lets timers run out.

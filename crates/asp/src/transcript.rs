@@ -113,11 +113,16 @@ impl Transcript {
         self.entries.last().map(|entry| entry.id)
     }
 
+    /// Whether that message is in it, since the start.
+    pub fn has(&self, message: &MessageId) -> bool {
+        self.ids.contains(message)
+    }
+
     /// Whether a message of that side fits on the end.
     pub fn check(&self, message: &Sealed, sender: Role) -> Result<(), Misfit> {
         let envelope = &message.envelope;
         let refuse = |code, why: String| Err(Misfit::Refused(Refusal::new(code, why)));
-        if self.ids.contains(&envelope.message_id) {
+        if self.has(&envelope.message_id) {
             return refuse(Code::Duplicate, "this message was received before".to_owned());
         }
         let (number, next) = (envelope.sequence_number, self.next[sender.index()]);

@@ -220,12 +220,11 @@ fn compare(table: &Table, expected: &Expectation) -> Compared {
             compared.others += 1;
             let facts = read_by(table, reading, state, on);
             for facts in Role::ALL.into_iter().flat_map(|sender| combinations(&facts, state, sender)) {
-                let got = match answer(table, reading, state, on, facts) {
-                    Then::Move(to) => Ok(Some(to)),
-                    Then::Stay | Then::Refuse(_) => Ok(None),
-                    Then::Back => Err("back"),
+                let got = match table.answer(reading, state, on, facts) {
+                    Answer::Taken(row) => Some(row.then),
+                    Answer::Refused(..) => None,
                 };
-                if got != Ok(wanted) {
+                if got != wanted {
                     compared.differences.push(format!(
                         "{on:?} in {state} ({reading:?}): expected {wanted:?}, the table says {got:?}"
                     ));

@@ -37,7 +37,7 @@ const ROWS: &[Row] = &[
         .when(&[yes(Identity), yes(Answered), no(SenderKnown), yes(OtherKnown)])
         .needs(KNOWN_AND_TRUSTED)
         .to(Introduced)
-        .does(&[NoteIdentity, RecordIdentities, Stop(Timer::Invitation)]),
+        .does(&[RecordIdentities, Stop(Timer::Invitation)]),
     message(2, &[Invited], Inform)
         .when(&[yes(Identity), yes(Answered), yes(SenderKnown)])
         .refused(Code::Duplicate),
@@ -111,7 +111,7 @@ const ROWS: &[Row] = &[
     // 12. EXECUTING to ESCALATED
     message(12, &[Executing], Escalate).needs(STANDARD).to(Escalated).does(ESCALATION),
     // 13. EXECUTING to FAILED
-    message(13, &[Executing], Inform).when(&[yes(Work), yes(Fatal)]).to(Failed).does(&[NoteWork, End]),
+    message(13, &[Executing], Inform).when(&[yes(Work), yes(Fatal)]).to(Failed).does(&[End]),
     // 14. ESCALATED to the state before
     message(14, &[Escalated], Inform)
         .when(&[yes(Resolution)])
@@ -131,7 +131,11 @@ const ROWS: &[Row] = &[
     message(17, &[Agreeing], Close).to(Closed).does(&[End]),
     message(17, &[Invited, Introduced], Close).to(Closed).does(&[End]).unlisted(),
     // 18. Any to FAILED (D7)
-    message(18, &[Introduced, Conversing], Inform).when(&[yes(Fatal)]).to(Failed).does(&[End]),
+    message(18, &[Introduced, Conversing], Inform)
+        .when(&[yes(Fatal)])
+        .needs(&[need(CardPinned, Code::Unauthorized)])
+        .to(Failed)
+        .does(&[End]),
     expiry(18, &[Agreeing, Executing], Session).to(Failed).does(&[End]),
     expiry(18, &[Escalated], Escalation).to(Failed).does(&[End]),
     Row::new(18, &State::LIVE, On::BrokenChain).to(Failed).does(&[End]),

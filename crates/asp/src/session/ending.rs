@@ -6,8 +6,8 @@ use super::place::{Escalated, Executing, Invited, Place};
 use super::proposals::Proposal;
 use super::{ESCALATION_MILLIS, INVITATION_MILLIS, Incoming, SESSION_MILLIS, Session};
 use crate::commitment::{Commitment, Status};
-use crate::machine::{Do, On, Row, State, Timer};
-use crate::message::{Body, Close, InformType, Seconds};
+use crate::machine::{Do, On, Role, Row, State, Timer};
+use crate::message::{Body, Close, InformType, Obligation, Seconds};
 
 impl Session {
     pub(super) fn perform(
@@ -126,7 +126,7 @@ impl Session {
     ) {
         effects.push(Effect::ProposalOpened { id: id.clone(), by: message.sender });
         let valid_until = until.as_ref().map(seal::Timestamp::unix_millis);
-        self.proposals.open(Proposal { id, by: message.sender, valid_until });
+        self.proposals.open(Proposal { id, by: message.sender, valid_until }, message.at);
     }
 
     /// D9
@@ -231,47 +231,65 @@ impl Session {
             | Ending::Fatal(role) => Some(role),
             _ => None,
         };
+        let is_of = |role: Role, obligation: &Obligation| self.role_of(&obligation.party) == Some(role);
+        let has_money_in = |role: Role| agreement.by() == role && agreement.terms().escrow.is_some();
+        // Whoever leaves while work is open and in time is to blame, unless all that he had to do is done and he has no
+        // money in it to take back.
+        let to_blame = left.filter(|left| {
+            let mut own = agreement.obligations().filter(|(one, _)| is_of(*left, one)).peekable();
+            own.peek().is_none() || own.any(|(_, done)| done.is_none()) || has_money_in(*left)
+        });
+        let mut broken_by = Vec::new();
         for (obligation, done) in agreement.obligations() {
             let deadline = obligation.deadline.unix_millis();
-            let role = self.role_of(&obligation.party);
+            let party = self.role_of(&obligation.party);
             let fate = match done {
                 Some(at) if at <= deadline => Fate::Kept,
                 Some(_) => Fate::Late,
                 // Both closed: both confirm that all is done.
                 None if outcome.ending == Ending::Completed => Fate::Kept,
-                None if role == left || outcome.at > deadline => Fate::Broken,
+                None if party == left || outcome.at > deadline => Fate::Broken,
                 None => Fate::Open,
             };
-            if fate == Fate::Broken
-                && let Some(role) = role
-                && !outcome.broken_by.contains(&role)
-            {
-                outcome.broken_by.push(role);
+            match fate {
+                Fate::Broken => broken_by.extend(party),
+                Fate::Open => broken_by.extend(to_blame),
+                Fate::Kept | Fate::Late => {}
             }
             outcome.obligations.push((obligation.clone(), fate));
         }
-        // Whoever withdraws from an agreement has broken it, also with nothing of his own left to do (D5).
-        if let Ending::Withdrawn(role) = outcome.ending
-            && !outcome.broken_by.contains(&role)
-        {
-            outcome.broken_by.push(role);
+        // So has whoever withdraws, also with nothing left to do (D5).
+        if let Ending::Withdrawn(role) = outcome.ending {
+            broken_by.push(role);
         }
-        let depositor = agreement.by();
-        let fates = outcome.obligations.iter().map(|(_, fate)| *fate);
-        let status = match fates.max() {
+        broken_by.sort_unstable();
+        broken_by.dedup();
+        outcome.broken_by = broken_by;
+        let worst = outcome.obligations.iter().map(|(_, fate)| *fate).max();
+        agreement.set(match worst {
             _ if !outcome.broken_by.is_empty() => Status::Broken,
             Some(Fate::Broken) => Status::Broken,
             Some(Fate::Open) => Status::Accepted,
             Some(Fate::Late) => Status::Late,
             Some(Fate::Kept) | None => Status::Fulfilled,
-        };
-        agreement.set(status);
-        outcome.escrow_to = agreement.terms().escrow.as_ref().map(|_| match status {
-            Status::Fulfilled | Status::Late => Payee::Beneficiary,
-            _ if outcome.broken_by.contains(&depositor.other()) => Payee::Depositor,
-            Status::Broken => Payee::Beneficiary,
-            _ => Payee::Depositor,
         });
+        outcome.escrow_to = agreement.terms().escrow.as_ref().map(|_| self.payee(agreement.by(), outcome));
+    }
+
+    /// The side that sent the COMMIT has paid the money in. If the other side has something to do, the money is its pay;
+    /// if not, it is a bond for what the depositor has to do.
+    fn payee(&self, depositor: Role, outcome: &Outcome) -> Payee {
+        let other = depositor.other();
+        let mut work = outcome
+            .obligations
+            .iter()
+            .filter(|(obligation, _)| self.role_of(&obligation.party) == Some(other))
+            .map(|(_, fate)| *fate)
+            .peekable();
+        let is_pay = work.peek().is_some();
+        let is_earned = is_pay && work.all(|fate| matches!(fate, Fate::Kept | Fate::Late));
+        let broke = |role| outcome.broken_by.contains(&role);
+        if !broke(other) && (is_earned || broke(depositor)) { Payee::Beneficiary } else { Payee::Depositor }
     }
 }
 

@@ -16,7 +16,7 @@ impl Session {
             .with(Fact::Standard, self.party(sender).level > Level::Minimal)
             .with(Fact::Trusted, judgement.trusted)
             .with(Fact::CardPinned, judgement.card_pinned)
-            .with(Fact::Room, self.proposals.has_room());
+            .with(Fact::Room, self.proposals.has_room(message.at));
         let no_escrow = self.commitment().is_none_or(|commitment| commitment.terms().escrow.is_none());
         facts = facts.with(Fact::Funded, judgement.funded || no_escrow);
         match &self.place {
@@ -79,7 +79,7 @@ impl Session {
                 Some(proposal) => facts
                     .with(Fact::Named, true)
                     .with(Fact::Own, proposal.by == sender)
-                    .with(Fact::InTime, proposal.valid_until.is_none_or(|until| at < until)),
+                    .with(Fact::InTime, proposal.is_valid(at)),
                 None => facts,
             },
         }

@@ -70,7 +70,8 @@ impl Fate {
     }
 }
 
-/// Who gets the money. The side that sent the COMMIT pays it in; the other earns it.
+/// Who gets the money. The side that sent the COMMIT pays it in; for the other it is the pay for its work, or, where it has
+/// none to do, what it gets if the depositor breaks his promise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Payee {
     /// Back to the side that paid it in.

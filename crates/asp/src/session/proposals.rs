@@ -12,6 +12,12 @@ pub(super) struct Proposal {
     pub(super) valid_until: Option<i64>,
 }
 
+impl Proposal {
+    pub(super) fn is_valid(&self, now: i64) -> bool {
+        self.valid_until.is_none_or(|until| now < until)
+    }
+}
+
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Proposals {
     open: Vec<Proposal>,
@@ -25,8 +31,9 @@ impl Proposals {
         Self { open: Vec::new(), used: BTreeSet::new(), limit }
     }
 
-    pub(super) fn has_room(&self) -> bool {
-        self.open.len() < self.limit
+    /// One that has run out can no longer be answered, and takes no room.
+    pub(super) fn has_room(&self, now: i64) -> bool {
+        self.open.iter().filter(|proposal| proposal.is_valid(now)).count() < self.limit
     }
 
     pub(super) fn is_fresh(&self, name: &str) -> bool {
@@ -37,7 +44,10 @@ impl Proposals {
         self.used.insert(name.into());
     }
 
-    pub(super) fn open(&mut self, proposal: Proposal) {
+    pub(super) fn open(&mut self, proposal: Proposal, now: i64) {
+        if self.open.len() >= self.limit {
+            self.open.retain(|proposal| proposal.is_valid(now));
+        }
         self.use_up(proposal.id.as_str());
         self.open.push(proposal);
     }

@@ -9,7 +9,8 @@ use asp::{Code, Performative};
 #[derive(Debug, Default)]
 pub(crate) struct Expectation {
     cells: BTreeMap<(State, Performative, Role), Cell>,
-    others: BTreeMap<(On, State), Option<State>>,
+    /// `None` where nothing happens.
+    others: BTreeMap<(On, State), Option<Then>>,
 }
 
 /// A cell: its cases in the order in which they are asked.
@@ -52,8 +53,8 @@ impl Expectation {
         self.cells.iter().map(|(&(state, performative, sender), cell)| (state, performative, sender, cell))
     }
 
-    pub(crate) fn others(&self) -> impl Iterator<Item = (On, State, Option<State>)> {
-        self.others.iter().map(|(&(on, state), &to)| (on, state, to))
+    pub(crate) fn others(&self) -> impl Iterator<Item = (On, State, Option<Then>)> {
+        self.others.iter().map(|(&(on, state), &then)| (on, state, then))
     }
 
     fn complete(&self) -> Result<(), String> {
@@ -210,12 +211,13 @@ impl Reader {
             ("broken-chain", None) => On::BrokenChain,
             _ => return Err(format!("{what:?} is neither a timer nor `broken-chain`")),
         };
-        let to = match (result.trim(), result.trim().strip_prefix("to ")) {
+        let then = match (result.trim(), result.trim().strip_prefix("to ")) {
             ("nothing", _) => None,
-            (_, Some(name)) => Some(state(name)?),
+            ("told", _) => Some(Then::Stay),
+            (_, Some(name)) => Some(Then::Move(state(name)?)),
             (word, None) => return Err(format!("{word:?} is not a result here")),
         };
-        match self.read.others.insert((on, state(from)?), to) {
+        match self.read.others.insert((on, state(from)?), then) {
             None => Ok(()),
             Some(_) => Err(format!("{what} in {from} is stated twice")),
         }

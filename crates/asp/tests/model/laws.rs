@@ -21,6 +21,9 @@ pub(crate) enum Law {
 }
 
 impl Law {
+    pub(crate) const ALL: [Self; 7] =
+        [Self::End, Self::WayOut, Self::Binding, Self::Return, Self::Refusal, Self::Agreement, Self::Single];
+
     pub(crate) fn words(self) -> &'static str {
         match self {
             Self::End => "1: nothing leaves CLOSED or FAILED",

@@ -117,10 +117,14 @@ fn of_one_side(sender: Role, bounds: &Bounds) -> Vec<Letter> {
     for (id, (party, escrow)) in COMMITMENTS.iter().zip(terms).take(bounds.commits) {
         letters.push(letter(Commit, &commitment(id, party, escrow)));
     }
-    // The inviter's questions ask for an answer in time: so the response timer runs.
-    let answer_within = (sender == Role::Inviter).then_some(1000);
-    let question = letter(Query, r#"{"queryId":"qry_1","queryType":"t","subject":"s"}"#);
-    letters.push(Letter { answer_within, ..question });
+    letters.push(letter(Query, r#"{"queryId":"qry_1","queryType":"t","subject":"s"}"#));
+    // What the inviter offers, tells of itself and asks for is to be answered in time: so the response timer runs.
+    for letter in letters.iter_mut().filter(|letter| letter.sender == Role::Inviter) {
+        let text = letter.body.to_json();
+        if letter.performative() == Query || text == invitation || text == identity {
+            letter.answer_within = Some(1000);
+        }
+    }
     letters
 }
 

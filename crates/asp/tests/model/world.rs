@@ -1,12 +1,13 @@
 //! The world of the model: both sides' sessions, what an onlooker notes beside them, and all that can happen next.
 
-use std::hash::{Hash, Hasher};
+use std::sync::{Mutex, MutexGuard};
 
-use asp::machine::{Reading, Role, State, Table, Timer};
+use asp::machine::{On, Reading, Role, State, Table, Timer};
 use asp::session::{Party, Rules, Session};
 use asp::{AgentUri, Level, Limits};
 use stateright::{Model, Property};
 
+use super::graph::Graph;
 use super::laws::{Law, Notes, broken_laws};
 use super::letters::{INVITED, INVITER, Letter, letters};
 
@@ -29,10 +30,12 @@ pub(crate) struct Sides {
     pub(crate) reading: Reading,
     pub(crate) bounds: Bounds,
     letters: Vec<Letter>,
+    /// What has been explored so far.
+    graph: Mutex<Graph>,
 }
 
 /// One moment: what each side knows, and what an onlooker has noted.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct World {
     pub(crate) views: [Session; 2],
     pub(crate) notes: Notes,
@@ -61,13 +64,28 @@ pub(crate) enum Event {
 
 impl Sides {
     pub(crate) fn new(tables: [&'static Table; 2], reading: Reading, bounds: Bounds) -> Self {
-        Self { tables, reading, letters: letters(&bounds), bounds }
+        Self { tables, reading, letters: letters(&bounds), bounds, graph: Mutex::default() }
     }
 
-    pub(crate) fn letter(&self, event: Event) -> Option<&Letter> {
+    /// What has been explored.
+    pub(crate) fn graph(&self) -> MutexGuard<'_, Graph> {
+        self.graph.lock().expect("no explorer has failed")
+    }
+
+    fn letter(&self, event: Event) -> Option<&Letter> {
         match event {
             Event::Letter(index) => self.letters.get(index),
             _ => None,
+        }
+    }
+
+    /// What it is to the table.
+    fn on(&self, event: Event) -> Option<On> {
+        match event {
+            Event::Letter(_) => self.letter(event).map(|letter| On::Message(letter.performative())),
+            Event::Expiry(timer) | Event::EarlyExpiry(_, timer) => Some(On::Expiry(timer)),
+            Event::BrokenChain => Some(On::BrokenChain),
+            Event::LateExpiry | Event::LongAfter => None,
         }
     }
 
@@ -79,19 +97,12 @@ impl Sides {
     /// What becomes of the world, or `None` where nothing happens: a letter is refused, and rightly so.
     fn follow(&self, world: &World, event: Event) -> Option<World> {
         let mut next = match self.letter(event) {
-            Some(letter) => {
-                let (views, behind) = match post(world, letter) {
-                    Post::Taken(views, behind) => (views, behind),
-                    Post::Refused => return None,
-                    Post::RefusedWithHarm(views) => {
-                        let broken = vec![Law::Refusal];
-                        return Some(World { views, broken, ..world.clone() });
-                    }
-                };
-                let notes = world.notes.after(letter, world.views[0].state(), world.views[0].commitment());
-                World { views, notes, behind, broken: Vec::new() }
-            }
             None => pass(world.clone(), event),
+            Some(letter) => match post(world, letter) {
+                Ok(next) => next,
+                Err(Refused::Unharmed) => return None,
+                Err(Refused::Harmed) => return Some(World { broken: vec![Law::Refusal], ..world.clone() }),
+            },
         };
         next.broken = broken_laws(world, &next, self.letter(event));
         next.notes.forget_escalation_unless(next.views[0].state() == State::Escalated);
@@ -99,43 +110,34 @@ impl Sides {
     }
 }
 
-enum Post {
-    Taken([Session; 2], Option<(Role, Timer)>),
-    Refused,
-    RefusedWithHarm([Session; 2]),
+/// How whoever refused a letter was left.
+enum Refused {
+    Unharmed,
+    Harmed,
 }
 
-/// A letter goes its way: its sender asks its own session first, then the receiver is fed. Who refuses stays as it was;
-/// if the receiver refuses, the sender takes its letter back.
-fn post(world: &World, letter: &Letter) -> Post {
+/// A letter goes its way: its sender asks its own session first, then the receiver is fed. Who refuses must stay as it
+/// was; if the receiver refuses, the sender takes its letter back.
+fn post(world: &World, letter: &Letter) -> Result<World, Refused> {
     let (sender, receiver) = (letter.sender, letter.sender.other());
-    let mut views = [None, None];
-    let mut behind = world.behind;
-    for role in [sender, receiver] {
-        let view = &world.views[role as usize];
-        let mut fed = view.clone();
-        // Its sender's timer had run out: so the receiver's has, by the time of the letter.
-        if role == receiver
-            && let Some((_, timer)) = behind.take_if(|(role, _)| *role == receiver)
-        {
-            run_out(&mut fed, timer);
-        }
-        let woken = (behind != world.behind).then(|| fed.clone());
-        if fed.feed(&letter.seen_by(role)).is_ok() {
-            views[role as usize] = Some(fed);
-            continue;
-        }
-        if fed == *woken.as_ref().unwrap_or(view) {
-            return Post::Refused;
-        }
-        views[role as usize] = Some(fed);
-        let mut left = world.views.clone().into_iter();
-        return Post::RefusedWithHarm(views.map(|view| {
-            let old = left.next();
-            view.or(old).expect("two views")
-        }));
+    let [mine, theirs] = [sender, receiver].map(|role| &world.views[role as usize]);
+    let mut sent = mine.clone();
+    if sent.feed(&letter.seen_by(sender)).is_err() {
+        return Err(if sent == *mine { Refused::Unharmed } else { Refused::Harmed });
     }
-    Post::Taken(views.map(|view| view.expect("both sides were fed")), behind)
+    let mut received = theirs.clone();
+    let mut behind = world.behind;
+    // The sender's timer had run out: so the receiver's has, by the time of the letter.
+    if let Some((_, timer)) = behind.take_if(|(role, _)| *role == receiver) {
+        run_out(&mut received, timer);
+    }
+    let woken = received.clone();
+    if received.feed(&letter.seen_by(receiver)).is_err() {
+        return Err(if received == woken { Refused::Unharmed } else { Refused::Harmed });
+    }
+    let views = if sender == Role::Inviter { [sent, received] } else { [received, sent] };
+    let notes = world.notes.after(letter, mine.state(), mine.commitment());
+    Ok(World { views, notes, behind, broken: Vec::new() })
 }
 
 /// Time passes, or the chain breaks.
@@ -151,11 +153,13 @@ fn pass(mut world: World, event: Event) -> World {
                 run_out(&mut world.views[role as usize], timer);
             }
         }
+        // As with a letter, what has run out by then comes first.
         Event::BrokenChain => {
-            world.behind = None;
+            let mut world = pass(world, Event::LateExpiry);
             for view in &mut world.views {
                 view.break_chain(0);
             }
+            return world;
         }
         Event::LongAfter => world.views.iter_mut().for_each(|view| drop(view.wake(i64::MAX))),
         Event::Letter(_) => {}
@@ -200,6 +204,7 @@ impl Model for Sides {
     }
 
     fn actions(&self, world: &World, events: &mut Vec<Event>) {
+        self.graph().visit(world);
         if !world.broken.is_empty() {
             return;
         }
@@ -226,7 +231,9 @@ impl Model for Sides {
     }
 
     fn next_state(&self, world: &World, event: Event) -> Option<World> {
-        self.follow(world, event)
+        let next = self.follow(world, event)?;
+        self.graph().follow(world, event, self.on(event), &next);
+        Some(next)
     }
 
     fn properties(&self) -> Vec<Property<Self>> {
@@ -236,39 +243,5 @@ impl Model for Sides {
             };
         }
         hold![End Binding Return Refusal Agreement Single]
-    }
-}
-
-/// Sessions that have ended alike are one: nothing that they still remember of their proposals can matter, or the first
-/// law is broken. Without that, the same end would be counted once for every way to it.
-impl Hash for World {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        if self.has_ended() {
-            self.end().hash(state);
-        } else {
-            (&self.views, &self.notes, &self.behind, &self.broken).hash(state);
-        }
-    }
-}
-
-impl PartialEq for World {
-    fn eq(&self, other: &Self) -> bool {
-        match (self.has_ended(), other.has_ended()) {
-            (true, true) => self.end() == other.end(),
-            (false, false) => {
-                let all = |world: &Self| (world.behind, world.broken.clone());
-                self.views == other.views && self.notes == other.notes && all(self) == all(other)
-            }
-            _ => false,
-        }
-    }
-}
-
-impl Eq for World {}
-
-impl World {
-    fn end(&self) -> (impl Hash + PartialEq + '_, &[Law]) {
-        let end = |view: &'_ Session| (view.state(), view.outcome().cloned());
-        ([end(&self.views[0]), end(&self.views[1])], &self.broken)
     }
 }

@@ -170,8 +170,7 @@ pub(crate) fn offer(name: &str) -> Body {
 
 pub(crate) fn propose(name: &str, kind: &str, terms: &str, valid_until: Option<i64>) -> Body {
     let until = valid_until.map(|until| format!(r#","validUntil":"{}""#, time(until))).unwrap_or_default();
-    let json =
-        format!(r#"{{"proposalId":"{name}","type":"{kind}","subject":"tea","terms":{terms}{until}}}"#);
+    let json = format!(r#"{{"proposalId":"{name}","type":"{kind}","subject":"tea","terms":{terms}{until}}}"#);
     body(Performative::Propose, &json)
 }
 
@@ -223,7 +222,8 @@ pub(crate) fn commit(name: &str, obligations: &[(&str, i64)], dollars: Option<&s
 }
 
 pub(crate) fn delegate() -> Body {
-    let json = r#"{"delegationId":"del_1","targetAgent":"agent://c.example","scope":"tea","authority":"advisory"}"#;
+    let json =
+        r#"{"delegationId":"del_1","targetAgent":"agent://c.example","scope":"tea","authority":"advisory"}"#;
     body(Performative::Delegate, json)
 }
 

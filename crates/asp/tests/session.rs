@@ -1,0 +1,26 @@
+//! Whole lives of a session, told with time as an argument.
+//!
+//! - [`life`]: a session, its clock, and what two agents say.
+//! - [`clocks`]: what runs out, when, and what does not (D9).
+//! - [`endings`]: who kept and who broke what, and where the money goes (D4, D5, D7).
+//! - [`escalations`]: what is preserved while somebody outside decides (D10).
+//! - [`refusals`]: a message that is not taken changes nothing (D6).
+
+#![allow(
+    clippy::expect_used,
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test says what went wrong by panicking"
+)]
+#![allow(clippy::needless_pass_by_value, reason = "what is said is said once")]
+
+#[path = "session/clocks.rs"]
+mod clocks;
+#[path = "session/endings.rs"]
+mod endings;
+#[path = "session/escalations.rs"]
+mod escalations;
+#[path = "session/life.rs"]
+mod life;
+#[path = "session/refusals.rs"]
+mod refusals;
