@@ -7,7 +7,7 @@ use crate::setup::cargo_fuzz_path;
 use crate::stage::root;
 
 /// The targets in `fuzz/`.
-pub(crate) const TARGETS: [&str; 3] = ["parser", "validator", "session"];
+pub(crate) const TARGETS: [&str; 5] = ["parser", "validator", "session", "envelope", "asp_session"];
 /// How many inputs each target is given.
 pub(crate) const RUNS: u64 = 200_000;
 

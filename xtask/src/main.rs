@@ -1,5 +1,6 @@
 //! `cargo xtask test`: sets up what the tests need, then runs everything and says how long each stage took.
 
+mod asp;
 mod conformance;
 mod fuzz;
 mod setup;
@@ -14,6 +15,7 @@ const USAGE: &str = "usage: cargo xtask COMMAND
 
   test                 set-up, format, clippy, all tests, conformance table, switched-off rules, fuzzing
   conformance [check]  writes docs/conformance.md, or says whether it is stale
+  asp [check]          writes the diagram and table of docs/asp.md and docs/asp-vectors.json, or says whether they are stale
   rules [N]            runs each rule's test with its rule switched off and demands red; N takes every Nth rule
   fuzz [RUNS]          fuzzes each target, 200000 runs if not said
   bench                runs the benchmarks";
@@ -26,6 +28,8 @@ fn main() -> ExitCode {
         ["test"] => test(&mut stages),
         ["conformance"] => stages.run("conformance", conformance::write),
         ["conformance", "check"] => stages.run("conformance", conformance::check),
+        ["asp"] => stages.run("asp", asp::write),
+        ["asp", "check"] => stages.run("asp", asp::check),
         ["rules"] => stages.run("rules switched off", || switch_off::run(1)),
         ["rules", step] if step.parse::<usize>().is_ok_and(|step| step > 0) => {
             stages.run("rules switched off", || switch_off::run(step.parse().unwrap_or(1)));
@@ -52,6 +56,7 @@ fn test(stages: &mut Stages) {
     stages.cargo("clippy", &["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"]);
     stages.cargo("tests", &["test", "--workspace", "--locked"]);
     stages.run("conformance", conformance::check);
+    stages.run("asp", asp::check);
     stages.run("rules switched off", || switch_off::run(1));
     fuzz_all(stages, fuzz::RUNS);
 }

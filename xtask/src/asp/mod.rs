@@ -1,0 +1,42 @@
+//! What the repository says of npayload ASP and takes from the code: the diagram and table of `docs/asp.md`, and the
+//! vectors of `docs/asp-vectors.json`.
+
+mod page;
+mod vectors;
+
+use crate::stage::root;
+
+const PAGE: &str = "docs/asp.md";
+const VECTORS: &str = "docs/asp-vectors.json";
+const BEGIN: &str = "<!-- cargo xtask asp writes from here -->";
+const END: &str = "<!-- cargo xtask asp writes to here -->";
+
+/// Writes both.
+pub(crate) fn write() -> Result<(), String> {
+    for (path, text) in made()? {
+        std::fs::write(root().join(path), text).map_err(|error| format!("{path}: {error}"))?;
+    }
+    Ok(())
+}
+
+/// Says whether both are what would be written.
+pub(crate) fn check() -> Result<(), String> {
+    for (path, text) in made()? {
+        if read(path)? != text {
+            return Err(format!("{path} is stale: run `cargo xtask asp`"));
+        }
+    }
+    page::check_decisions(&read(PAGE)?)
+}
+
+fn made() -> Result<[(&'static str, String); 2], String> {
+    let old = read(PAGE)?;
+    let (before, rest) = old.split_once(BEGIN).ok_or(format!("{PAGE} has no line {BEGIN}"))?;
+    let (_, after) = rest.split_once(END).ok_or(format!("{PAGE} has no line {END}"))?;
+    let page = format!("{before}{BEGIN}\n\n{}\n{END}{after}", page::made());
+    Ok([(PAGE, page), (VECTORS, vectors::made()?)])
+}
+
+fn read(path: &str) -> Result<String, String> {
+    std::fs::read_to_string(root().join(path)).map_err(|error| format!("{path}: {error}"))
+}
