@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use asp::machine::{On, PAGE, Reading, Row, State, Then};
+use asp::machine::{Fact, On, PAGE, Reading, Row, State, Then};
 
 use crate::stage::root;
 
@@ -16,6 +16,9 @@ pub(super) fn made() -> String {
     )
 }
 
+/// Facts that say which of its kind a message is.
+const KINDS: [Fact; 4] = [Fact::Invitation, Fact::Identity, Fact::Fatal, Fact::Unilateral];
+
 /// One arrow for each pair of states, with all that leads along it. Mermaid draws it; read aloud, each line says it too.
 fn diagram() -> String {
     let mut arrows: BTreeMap<(State, State), Vec<String>> = BTreeMap::new();
@@ -27,7 +30,9 @@ fn diagram() -> String {
                 Then::Stay | Then::Refuse(_) | Then::Back => continue,
             };
             let words = arrows.entry((*from, to)).or_default();
-            let word = on(row.on).to_lowercase();
+            let kind = row.when.iter().find(|(fact, holds)| *holds && KINDS.contains(fact));
+            let kind = kind.map(|(fact, _)| format!(" ({})", fact.word())).unwrap_or_default();
+            let word = on(row.on).to_lowercase() + &kind;
             if !words.contains(&word) {
                 words.push(word);
             }

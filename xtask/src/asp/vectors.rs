@@ -97,12 +97,11 @@ fn canonical(out: &mut Writer) {
         let form = tape.read(text).ok().and_then(|doc| seal::canonical(&doc.root()).ok());
         out.open_object();
         member(out, "json", text);
-        match form {
-            Some(form) => member(out, "form", &form),
-            None => {
-                out.key("refused");
-                out.boolean(true);
-            }
+        if let Some(form) = form {
+            member(out, "form", &form);
+        } else {
+            out.key("refused");
+            out.boolean(true);
         }
         out.close_object();
     }
