@@ -158,7 +158,8 @@ impl Record {
         let at = clock.unwrap_or_else(|| message.envelope.timestamp.unix_millis());
         let mut session = self.session.clone();
         session.wake(at);
-        let refusal = if let Some(outcome) = session.outcome() {
+        let ended_before = self.session.outcome().is_some();
+        let refusal = if let Some(outcome) = session.outcome().filter(|_| !ended_before) {
             Refusal::new(Code::Timeout, format!("too late: {}", outcome.reason))
         } else if let Some(step) = session.break_chain(at) {
             self.session = session;

@@ -10,10 +10,25 @@ pub(crate) fn print(text: &str) -> Outcome {
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         // A reader that has heard enough is no failure.
         Err(error) if error.kind() != ErrorKind::BrokenPipe => {
-            eprintln!("sayso: cannot write: {error}");
+            tell(&format!("sayso: cannot write: {error}"));
             Outcome::Failed
         }
         _ => Outcome::Good,
+    }
+}
+
+/// Tells the person at work something. A reader that has gone is no failure here either.
+pub(crate) fn tell(text: &str) {
+    let _ = writeln!(std::io::stderr().lock(), "{text}");
+}
+
+/// Why a file could not be used, for people.
+pub(crate) fn in_words(error: &std::io::Error) -> String {
+    match error.kind() {
+        ErrorKind::NotFound => "there is no such file".to_owned(),
+        ErrorKind::PermissionDenied => "permission denied".to_owned(),
+        ErrorKind::IsADirectory => "it is a folder".to_owned(),
+        _ => error.to_string(),
     }
 }
 

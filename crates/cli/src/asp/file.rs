@@ -1,7 +1,7 @@
 //! Transcripts and cards as files: read whole, with a limit, and told apart by line.
 
 use std::fs::File;
-use std::io::Read;
+use std::io::{ErrorKind, Read};
 use std::path::Path;
 
 use asp::Card;
@@ -9,7 +9,7 @@ use asp::message::Cards;
 use seal::json::{Kind, Tape};
 
 use crate::Outcome;
-use crate::print::{print, printable};
+use crate::print::{in_words, print, printable, tell};
 
 /// Why there is nothing to go on with: what the words are about, and the words.
 pub(super) struct Stop {
@@ -33,24 +33,25 @@ impl Stop {
         if self.outcome == Outcome::Faults {
             return print(&format!("{}\n", self.words)).max(Outcome::Faults);
         }
-        eprintln!("sayso: {}", self.words);
+        tell(&format!("sayso: {}", self.words));
         self.outcome
     }
 }
 
-/// Reads a transcript; `-` is standard input. What is longer than the limit, or not UTF-8, cannot be read.
-pub(super) fn read(path: &Path, limit: u64) -> Result<Vec<u8>, Stop> {
-    let failed = |why: &str| Stop::failed(format!("{}: {why}", name(path)));
+/// Reads a file; `-` is standard input. What is longer than the limit cannot be read; `more` says what could be done.
+pub(super) fn read(path: &Path, limit: u64, more: &str) -> Result<Vec<u8>, Stop> {
+    let failed = |why: &str| Stop::failed(format!("cannot read {}: {why}", name(path)));
+    let most = limit.saturating_add(1);
     let mut bytes = Vec::new();
     let read = if path.as_os_str() == "-" {
-        std::io::stdin().lock().take(limit + 1).read_to_end(&mut bytes)
+        std::io::stdin().lock().take(most).read_to_end(&mut bytes)
     } else {
-        File::open(path).and_then(|file| file.take(limit + 1).read_to_end(&mut bytes))
+        File::open(path).and_then(|file| file.take(most).read_to_end(&mut bytes))
     };
     match read {
-        Err(error) => Err(failed(&error.to_string())),
+        Err(error) => Err(failed(&in_words(&error))),
         Ok(_) if bytes.len() as u64 > limit => {
-            Err(failed(&format!("longer than {limit} bytes; --max-bytes takes more")))
+            Err(failed(&format!("it is longer than {limit} bytes{more}")))
         }
         Ok(_) => Ok(bytes),
     }
@@ -62,12 +63,43 @@ pub(super) fn lines(bytes: &[u8]) -> impl Iterator<Item = (u64, &[u8])> {
     lines.filter(|(_, line)| !line.iter().all(u8::is_ascii_whitespace))
 }
 
+/// What a reader may do about a transcript that is too long.
+pub(super) const MORE: &str = "; --max-bytes takes more";
+
+/// The text of a line. What is not UTF-8 is refused as it stands: mended, it could be taken for what was signed.
+pub(super) fn text(line: &[u8]) -> Result<&str, String> {
+    match std::str::from_utf8(line) {
+        Err(why) => Err(format!("not UTF-8 at byte {}", why.valid_up_to() + 1)),
+        Ok(text) if text.trim_start().starts_with('[') => {
+            Err("a JSON array; a transcript has one message a line".to_owned())
+        }
+        Ok(text) => Ok(text),
+    }
+}
+
+/// Writes a file that was asked for.
+pub(super) fn write(path: &Path, text: &str) -> Result<(), Stop> {
+    std::fs::write(path, text).map_err(|error| {
+        let why = match error.kind() {
+            ErrorKind::NotFound => "there is no such folder".to_owned(),
+            _ => in_words(&error),
+        };
+        Stop::failed(format!("cannot write {}: {why}", printable(&path.to_string_lossy())))
+    })
+}
+
+/// Whether both are the same file, however they are spelled.
+pub(super) fn is_same(one: &Path, other: &Path) -> bool {
+    let same = one.canonicalize().ok().zip(other.canonicalize().ok());
+    same.map_or(one == other, |(one, other)| one == other)
+}
+
 /// No file of cards is longer.
 const CARDS_LIMIT: u64 = 1024 * 1024;
 
 /// Reads cards: a JSON array of them, or one a line. A card that does not verify is a fault of what is examined.
 pub(super) fn cards(path: &Path) -> Result<Cards, Stop> {
-    let bytes = read(path, CARDS_LIMIT)?;
+    let bytes = read(path, CARDS_LIMIT, "")?;
     let fault = |why: &str| Stop::fault(format!("{}: error {}", name(path), printable(why)));
     let Ok(text) = std::str::from_utf8(&bytes) else { return Err(fault("not UTF-8")) };
     let mut tape = Tape::default();
@@ -76,6 +108,7 @@ pub(super) fn cards(path: &Path) -> Result<Cards, Stop> {
             doc.root().items().map(|card| card.source().to_owned()).collect()
         }
         Ok(doc) => vec![doc.root().source().to_owned()],
+        Err(why) if text.trim_start().starts_with('[') => return Err(fault(&format!("not JSON: {why}"))),
         Err(_) => text.lines().filter(|line| !line.trim().is_empty()).map(str::to_owned).collect(),
     };
     let mut cards: Vec<Card> = Vec::new();

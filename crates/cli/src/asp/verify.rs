@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use asp::machine::Role;
 use asp::message::{Authenticator, Cards, Sealed};
 use asp::session::{Judgement, Rules};
-use asp::{Admission, Error, Limits, Record};
+use asp::{Admission, Error, Limits, Misbehaviour, Record};
 
 use super::file::Stop;
 use super::{file, story};
@@ -16,7 +16,7 @@ use crate::print::{print, printable};
 pub(crate) struct Arguments {
     /// The transcript: one message a line, as sent; - reads standard input.
     file: PathBuf,
-    /// The agents' cards: a JSON array, or one a line. Only their keys count.
+    /// The agents' cards, as you got them beforehand: a JSON array, or one a line.
     #[arg(long, value_name = "FILE")]
     cards: PathBuf,
     /// How many threads check signatures; the number of cores if not said.
@@ -41,8 +41,11 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
 }
 
 fn verify(arguments: &Arguments) -> Result<String, Stop> {
+    if [&arguments.file, &arguments.cards].iter().all(|path| path.as_os_str() == "-") {
+        return Err(Stop::failed("the transcript and the cards cannot both come from standard input"));
+    }
     let cards = file::cards(&arguments.cards)?;
-    let bytes = file::read(&arguments.file, arguments.max_bytes)?;
+    let bytes = file::read(&arguments.file, arguments.max_bytes, file::MORE)?;
     let limits = Limits {
         message_bytes: arguments.max_message_bytes,
         messages: arguments.max_messages,
@@ -60,7 +63,7 @@ fn verify(arguments: &Arguments) -> Result<String, Stop> {
     let mut record: Option<Record> = None;
     for block in lines.chunks(jobs * BLOCK) {
         for (line, opened) in open_all(block, &cards, &limits, jobs) {
-            let sealed = opened.map_err(|why| fault(line, &words(&why)))?;
+            let sealed = opened.map_err(|why| fault(line, &why))?;
             if record.is_none() {
                 let begun = Record::beginning(&sealed.envelope, &cards, Rules::default(), &limits);
                 record = Some(begun.map_err(|refusal| fault(line, &refusal.to_string()))?.forgetful());
@@ -68,6 +71,9 @@ fn verify(arguments: &Arguments) -> Result<String, Stop> {
             let Some(record) = &mut record else { continue };
             match record.admit(&sealed, Judgement::default(), None) {
                 Admission::Taken(_) => {}
+                Admission::Refused(refusal) if record.transcript().len() >= limits.messages => {
+                    return Err(fault(line, &format!("{refusal}; --max-messages takes more")));
+                }
                 Admission::Refused(refusal) => return Err(fault(line, &refusal.to_string())),
                 Admission::Broken(_) => {
                     return Err(fault(line, "hash_chain_integrity: links to no message of this transcript"));
@@ -83,21 +89,23 @@ const BLOCK: usize = 1024;
 
 fn words(error: &Error) -> String {
     match error {
+        Error::Peer(why @ Misbehaviour::TooLong(_)) => format!("{why}; --max-message-bytes takes more"),
+        Error::Peer(why @ Misbehaviour::NotJson(_)) => why.to_string(),
         Error::Peer(why) => format!("not authentic: {why}"),
         other => other.to_string(),
     }
 }
 
-type Opened = (u64, Result<Sealed, Error>);
+type Opened = (u64, Result<Sealed, String>);
 
-/// Authenticates lines, each thread its part of them; what is not UTF-8 is not JSON.
+/// Authenticates lines, each thread its part of them.
 fn open_all(lines: &[(u64, &[u8])], cards: &Cards, limits: &Limits, jobs: usize) -> Vec<Opened> {
     let open = |lines: &[(u64, &[u8])]| -> Vec<Opened> {
         let mut authenticator = Authenticator::default();
         let mut opened = Vec::with_capacity(lines.len());
         for (number, line) in lines {
-            let text = String::from_utf8_lossy(line);
-            let sealed = authenticator.open(&text, cards, limits);
+            let sealed = file::text(line)
+                .and_then(|text| authenticator.open(text, cards, limits).map_err(|why| words(&why)));
             let failed = sealed.is_err();
             opened.push((*number, sealed));
             // Only the first bad line is told.

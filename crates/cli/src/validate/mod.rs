@@ -11,13 +11,14 @@ mod split;
 mod work;
 
 use std::fs::File;
-use std::io::{ErrorKind, IsTerminal, Read};
+use std::io::{IsTerminal, Read};
 use std::path::{Path, PathBuf};
 
 use aaep::recording::{Limits, Sequence};
 use aaep::rule::{Face, Rule};
 
 use crate::Outcome;
+use crate::print::in_words;
 use order::Order;
 use report::Report;
 
@@ -158,14 +159,5 @@ fn open(file: &Path) -> Result<File, String> {
     match file.metadata() {
         Ok(metadata) if metadata.is_dir() => Err("it is a folder".to_owned()),
         _ => Ok(file),
-    }
-}
-
-fn in_words(error: &std::io::Error) -> String {
-    match error.kind() {
-        ErrorKind::NotFound => "there is no such file".to_owned(),
-        ErrorKind::PermissionDenied => "permission denied".to_owned(),
-        ErrorKind::IsADirectory => "it is a folder".to_owned(),
-        _ => error.to_string(),
     }
 }

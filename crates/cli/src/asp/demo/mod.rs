@@ -8,14 +8,14 @@ mod cast;
 mod scenario;
 mod stage;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use cast::{Cast, Source};
 use scenario::Scenario;
 
-use super::file;
+use super::file::{self, Stop};
 use crate::Outcome;
-use crate::print::print;
+use crate::print::{print, tell};
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
@@ -53,7 +53,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     let (cast, played) = match played {
         Ok(played) => played,
         Err(why) => {
-            eprintln!("sayso: the demo could not go on: {why}");
+            tell(&format!("sayso: the demo could not go on: {why}"));
             return Outcome::Failed;
         }
     };
@@ -69,10 +69,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
             lines.extend(hints);
             print(&(lines.join("\n") + "\n"))
         }
-        Err((path, error)) => {
-            eprintln!("sayso: cannot write {}: {error}", file::name(&path));
-            Outcome::Failed
-        }
+        Err(stop) => stop.tell(),
     }
 }
 
@@ -81,27 +78,37 @@ fn write(
     arguments: &Arguments,
     cast: &Cast,
     played: &scenario::Played,
-) -> Result<Vec<String>, (PathBuf, std::io::Error)> {
-    let save =
-        |path: &Path, text: String| std::fs::write(path, text).map_err(|error| (path.to_owned(), error));
+) -> Result<Vec<String>, Stop> {
     let lines = |messages: &[String]| messages.join("\n") + "\n";
     let beside = arguments.transcript.as_ref().map(|path| path.with_extension("cards.json"));
     let cards = arguments.cards.as_ref().or(beside.as_ref());
+    if [arguments.transcript.as_ref(), cards].into_iter().flatten().any(|path| path.as_os_str() == "-") {
+        return Err(Stop::failed("the transcript and the cards go into files, not to standard output"));
+    }
+    if let (Some(transcript), Some(cards)) = (&arguments.transcript, cards)
+        && file::is_same(transcript, cards)
+    {
+        return Err(Stop::failed("the transcript and the cards cannot go into the same file"));
+    }
     let mut hints = Vec::new();
+    let mut delegate = None;
     if let Some(path) = &arguments.transcript {
-        save(path, lines(&played.messages))?;
+        file::write(path, &lines(&played.messages))?;
         if let Some(messages) = &played.delegate {
             let path = path.with_extension("delegate.jsonl");
-            save(&path, lines(messages))?;
-            hints.push(format!("The delegate's session is in {}", file::name(&path)));
+            file::write(&path, &lines(messages))?;
+            delegate = Some(file::name(&path));
         }
     }
     if let Some(path) = cards {
-        save(path, cast.cards_json(played.delegate.is_some()))?;
+        file::write(path, &cast.cards_json(played.delegate.is_some()))?;
     }
     if let (Some(transcript), Some(cards)) = (&arguments.transcript, cards) {
         let (transcript, cards) = (file::name(transcript), file::name(cards));
         hints.push(format!("Check it: sayso asp verify {transcript} --cards {cards}"));
+        hints.extend(delegate.map(|delegate| {
+            format!("Check the delegate's session: sayso asp verify {delegate} --cards {cards}")
+        }));
     }
     Ok(hints)
 }

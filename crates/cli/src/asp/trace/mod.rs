@@ -7,12 +7,12 @@ use std::path::PathBuf;
 use asp::machine::{Role, State};
 use asp::message::{Authenticator, Body, Envelope};
 use asp::session::{Effect, Incoming, Judgement, Party, Rules, Session, Step};
-use asp::{AgentUri, Level, Limits};
+use asp::{AgentUri, Level, Limits, SessionId};
 
 use super::file::Stop;
 use super::{file, story};
 use crate::Outcome;
-use crate::print::{print, printable};
+use crate::print::{print, printable, tell};
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
@@ -30,7 +30,7 @@ pub(crate) struct Arguments {
 struct Moment {
     at: i64,
     line: u64,
-    /// `None` for what no message did.
+    /// `None` for what no message did, and for what neither side sent.
     sender: Option<Role>,
     label: String,
     text: String,
@@ -40,7 +40,18 @@ struct Moment {
     fault: Option<String>,
 }
 
+impl Moment {
+    fn who(&self) -> &'static str {
+        match (self.sender, &self.fault) {
+            (Some(role), _) => role.word(),
+            (None, Some(_)) => "somebody else",
+            (None, None) => "nobody",
+        }
+    }
+}
+
 struct Trace {
+    id: SessionId,
     parties: [AgentUri; 2],
     moments: Vec<Moment>,
     session: Session,
@@ -51,7 +62,10 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
 }
 
 fn trace(arguments: &Arguments) -> Result<Outcome, Stop> {
-    let bytes = file::read(&arguments.file, arguments.max_bytes)?;
+    if arguments.svg.as_ref().is_some_and(|svg| file::is_same(svg, &arguments.file)) {
+        return Err(Stop::failed("--svg would overwrite the transcript"));
+    }
+    let bytes = file::read(&arguments.file, arguments.max_bytes, file::MORE)?;
     let name = file::name(&arguments.file);
     let (trace, faults) = follow(&bytes, &name);
     let Some(trace) = trace else {
@@ -59,8 +73,7 @@ fn trace(arguments: &Arguments) -> Result<Outcome, Stop> {
         return Err(Stop::fault(if faults.is_empty() { nothing } else { faults.join("\n") }));
     };
     if let Some(path) = &arguments.svg {
-        std::fs::write(path, svg::draw(&trace))
-            .map_err(|error| Stop::failed(format!("cannot write {}: {error}", file::name(path))))?;
+        file::write(path, &svg::draw(&trace))?;
     }
     let unlawful = trace.moments.iter().any(|moment| moment.fault.is_some());
     let mut text = lines(&trace);
@@ -69,7 +82,7 @@ fn trace(arguments: &Arguments) -> Result<Outcome, Stop> {
         text.push('\n');
     }
     let printed = print(&text);
-    eprintln!("Signatures are not checked here; sayso asp verify does that.");
+    tell("Only the moves are checked here. sayso asp verify checks the chain, the signatures and the proofs.");
     Ok(if unlawful || !faults.is_empty() { printed.max(Outcome::Faults) } else { printed })
 }
 
@@ -79,24 +92,29 @@ fn follow(bytes: &[u8], name: &str) -> (Option<Trace>, Vec<String>) {
     let mut trace: Option<Trace> = None;
     let mut faults = Vec::new();
     for (line, text) in file::lines(bytes) {
-        match (authenticator.read_unproven(&String::from_utf8_lossy(text)), &mut trace) {
+        let envelope = file::text(text)
+            .and_then(|text| authenticator.read_unproven(text).map_err(|why| why.to_string()));
+        match (envelope, &mut trace) {
             (Ok(envelope), Some(trace)) => trace.take(line, &envelope),
-            (Ok(envelope), none) => none.insert(Trace::beginning(&envelope)).take(line, &envelope),
-            (Err(why), _) => faults.push(format!("{name}:{line}: error {}", printable(&why.to_string()))),
+            (Ok(envelope), none) => none.insert(Trace::beginning(&envelope, bytes)).take(line, &envelope),
+            (Err(why), _) => faults.push(format!("{name}:{line}: error {}", printable(&why))),
         }
     }
     (trace, faults)
 }
 
 impl Trace {
-    fn beginning(first: &Envelope) -> Self {
+    /// Whoever speaks first invites; whom, the first message says, or else the first that somebody else sent.
+    fn beginning(first: &Envelope, bytes: &[u8]) -> Self {
         let inviter = first.sender.agent_id.clone();
-        let invited =
-            first.recipient.as_ref().map_or_else(|| inviter.clone(), |recipient| recipient.0.clone());
+        let invited = match &first.recipient {
+            Some(recipient) => recipient.0.clone(),
+            None => another_sender(bytes, &inviter).unwrap_or_else(|| inviter.clone()),
+        };
         // Without cards the levels are not known; the trace shows what the messages say.
         let party = |agent: &AgentUri| Party { agent: agent.clone(), level: Level::Full };
         let session = Session::new(party(&inviter), party(&invited), Rules::default(), &Limits::default());
-        Self { parties: [inviter, invited], moments: Vec::new(), session }
+        Self { id: first.session_id, parties: [inviter, invited], moments: Vec::new(), session }
     }
 
     fn take(&mut self, line: u64, envelope: &Envelope) {
@@ -104,26 +122,26 @@ impl Trace {
         for step in self.session.wake(at) {
             self.passed(line, at, &step);
         }
-        let sender = if envelope.sender.agent_id == self.parties[0] { Role::Inviter } else { Role::Invited };
-        let message = Incoming {
-            sender,
-            body: &envelope.body,
-            at,
-            answer_within: None,
-            judgement: Judgement::default(),
-        };
+        let sender = self.session.role_of(&envelope.sender.agent_id);
         let from = self.session.state();
-        let fault = match self.session.feed(&message) {
-            Ok(_) if !self.parties.contains(&envelope.sender.agent_id) => {
-                Some("a stranger sent it".to_owned())
+        let fault = match sender {
+            _ if envelope.session_id != self.id => Some("it belongs to another session".to_owned()),
+            None => Some(format!("{} is not in this session", envelope.sender.agent_id)),
+            Some(sender) => {
+                let message = Incoming {
+                    sender,
+                    body: &envelope.body,
+                    at,
+                    answer_within: None,
+                    judgement: Judgement::default(),
+                };
+                self.session.feed(&message).err().map(|refusal| refusal.to_string())
             }
-            Ok(_) => None,
-            Err(refusal) => Some(refusal.to_string()),
         };
         self.moments.push(Moment {
             at,
             line,
-            sender: Some(sender),
+            sender,
             label: label(&envelope.body),
             text: story::act(&envelope.body, "the other side", |agent| self.name(agent)),
             from,
@@ -159,6 +177,13 @@ impl Trace {
     }
 }
 
+fn another_sender(bytes: &[u8], inviter: &AgentUri) -> Option<AgentUri> {
+    let mut authenticator = Authenticator::default();
+    let texts = file::lines(bytes).filter_map(|(_, line)| file::text(line).ok());
+    let mut senders = texts.filter_map(|text| Some(authenticator.read_unproven(text).ok()?.sender.agent_id));
+    senders.find(|sender| sender != inviter)
+}
+
 fn label(body: &Body) -> String {
     match body {
         Body::Inform(inform) => format!("INFORM {}", inform.kind.word()),
@@ -170,7 +195,7 @@ fn lines(trace: &Trace) -> String {
     let [inviter, invited] = &trace.parties;
     let mut lines = vec![format!("{inviter} invites, {invited} is invited.")];
     for moment in &trace.moments {
-        let who = moment.sender.map_or("nobody", Role::word);
+        let who = moment.who();
         let (line, clock, label) = (moment.line, story::clock(moment.at), &moment.label);
         let states = if moment.fault.is_some() {
             format!("{} refuses it", moment.from)
@@ -179,9 +204,9 @@ fn lines(trace: &Trace) -> String {
         } else {
             format!("{} to {}", moment.from, moment.to)
         };
-        let fault = moment.fault.as_ref().map(|why| format!("; not lawful, {why}")).unwrap_or_default();
-        let what = story::sentence(&format!("{}{fault}", moment.text));
-        lines.push(format!("{line}. {clock} {who} {label}: {states}. {what}"));
+        let fault = moment.fault.as_ref().map(|why| format!(" Not lawful: {why}.")).unwrap_or_default();
+        let what = story::sentence(&moment.text);
+        lines.push(format!("{line}. {clock} {who} {label}: {states}. {what}{fault}"));
     }
     match trace.session.outcome() {
         Some(outcome) => lines.extend(story::outcome(outcome, &trace.session, |agent| trace.name(agent))),

@@ -6,6 +6,7 @@ use asp::machine::{Role, State};
 
 use super::{Moment, Trace};
 use crate::asp::story;
+use crate::print::printable;
 
 const WIDTH: i32 = 1120;
 const BAND: i32 = 24;
@@ -122,7 +123,7 @@ fn arrow(out: &mut String, moment: &Moment, y: i32) {
         story::clock(moment.at)
     );
     let (class, text) = match &moment.fault {
-        Some(why) => ("soft bad", format!("not lawful, {why}")),
+        Some(why) => ("soft bad", format!("not lawful: {why}")),
         None => ("soft", moment.text.clone()),
     };
     let lines = wrapped(&text);
@@ -170,8 +171,8 @@ fn description(trace: &Trace) -> String {
         .moments
         .iter()
         .map(|moment| {
-            let who = moment.sender.map_or("time", Role::word);
-            format!("{who} {}, {}", moment.label, moment.to)
+            let refused = if moment.fault.is_some() { " is not lawful" } else { "" };
+            format!("{} {}{refused}, {}", moment.who(), moment.label, moment.to)
         })
         .collect();
     steps.join("; ")
@@ -184,8 +185,9 @@ fn short(text: &str, longest: usize) -> String {
     text.chars().take(longest - 1).chain(['…']).collect()
 }
 
-/// Text can never become markup; what XML cannot hold is left out.
+/// Text can never become markup, nor turn a line around; what XML cannot hold is left out.
 fn escape(text: &str) -> String {
+    let text = printable(text);
     let mut out = String::with_capacity(text.len());
     for letter in text.chars() {
         match letter {
@@ -195,7 +197,6 @@ fn escape(text: &str) -> String {
             '"' => out.push_str("&quot;"),
             '\'' => out.push_str("&#39;"),
             '\u{FFFE}' | '\u{FFFF}' => {}
-            letter if letter.is_control() => {}
             letter => out.push(letter),
         }
     }
