@@ -61,7 +61,8 @@ struct Unsettled {
     before: Checkpoint,
 }
 
-/// A message that is ours, on our record and ready to be sent.
+/// A message that is ours, on our record and ready to be sent. It may yet be undone: what cannot be taken back, such as money
+/// or the news of an end, waits until it is settled ([`Participant::is_settled`]).
 #[derive(Clone, Debug)]
 pub struct Sent {
     /// The bytes.
@@ -256,6 +257,19 @@ impl Participant {
             }
             answered
         })
+    }
+
+    /// The other side has taken this message of ours, as the transport says: it and those before it can no longer be undone.
+    /// Without such word, they are settled by the other side's next message.
+    pub fn settle(&mut self, message: MessageId) {
+        if let Some(at) = self.unsettled.iter().position(|sent| sent.id == message) {
+            self.unsettled.drain(..=at);
+        }
+    }
+
+    /// Whether a message of ours can no longer be undone.
+    pub fn is_settled(&self, message: MessageId) -> bool {
+        self.unsettled.iter().all(|sent| sent.id != message)
     }
 
     /// Lets timers run out.

@@ -1,7 +1,12 @@
 //! `docs/asp-vectors.json`, followed step by step as another implementation would: with hashes and signatures alone, and
 //! nothing of this crate but the last look.
 
-#![allow(clippy::expect_used, clippy::unwrap_used, clippy::panic, reason = "a test says what went wrong by panicking")]
+#![allow(
+    clippy::expect_used,
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test says what went wrong by panicking"
+)]
 
 use asp::message::{Authenticator, Cards};
 use asp::{Card, Limits};
@@ -51,7 +56,8 @@ fn what_was_sent_authenticates_here() {
     let doc = tape.read(VECTORS).unwrap();
     let cards = Cards::new([Card::parse(&text(&doc.root(), "card")).unwrap()]);
     for message in doc.root().member("messages").unwrap().items() {
-        let opened = Authenticator::default().open(&text(&message, "sent"), &cards, &Limits::default()).unwrap();
+        let opened =
+            Authenticator::default().open(&text(&message, "sent"), &cards, &Limits::default()).unwrap();
         assert_eq!(opened.hash.to_string(), text(&message, "hash"));
     }
 }

@@ -50,9 +50,7 @@ pub(super) fn read(path: &Path, limit: u64, more: &str) -> Result<Vec<u8>, Stop>
     };
     match read {
         Err(error) => Err(failed(&in_words(&error))),
-        Ok(_) if bytes.len() as u64 > limit => {
-            Err(failed(&format!("it is longer than {limit} bytes{more}")))
-        }
+        Ok(_) if bytes.len() as u64 > limit => Err(failed(&format!("it is longer than {limit} bytes{more}"))),
         Ok(_) => Ok(bytes),
     }
 }

@@ -74,11 +74,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
 }
 
 /// Writes the files that were asked for; returns what to say about them.
-fn write(
-    arguments: &Arguments,
-    cast: &Cast,
-    played: &scenario::Played,
-) -> Result<Vec<String>, Stop> {
+fn write(arguments: &Arguments, cast: &Cast, played: &scenario::Played) -> Result<Vec<String>, Stop> {
     let lines = |messages: &[String]| messages.join("\n") + "\n";
     let beside = arguments.transcript.as_ref().map(|path| path.with_extension("cards.json"));
     let cards = arguments.cards.as_ref().or(beside.as_ref());

@@ -107,6 +107,7 @@ impl<'s> Stage<'s> {
         if !matches!(heard, Received::Taken { .. }) {
             return Err(format!("the other side did not take it: {heard:?}"));
         }
+        self.sides[speaker].settle(sent.message_id);
         let act = story::act(&body, self.actor(role.other()).name, |agent| self.cast.name(agent));
         let act = story::sentence(&format!("{} {act}", self.actor(role).name));
         let moved = sent.steps.last().filter(|step| step.from != step.to);

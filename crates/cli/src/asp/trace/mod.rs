@@ -82,7 +82,9 @@ fn trace(arguments: &Arguments) -> Result<Outcome, Stop> {
         text.push('\n');
     }
     let printed = print(&text);
-    tell("Only the moves are checked here. sayso asp verify checks the chain, the signatures and the proofs.");
+    tell(
+        "Only the moves are checked here. sayso asp verify checks the chain, the signatures and the proofs.",
+    );
     Ok(if unlawful || !faults.is_empty() { printed.max(Outcome::Faults) } else { printed })
 }
 
