@@ -15,7 +15,7 @@ pub struct Pair {
 }
 
 /// When conversations begin.
-const START: i64 = 1_767_603_600_000;
+pub const START: i64 = 1_767_603_600_000;
 
 #[allow(
     clippy::unwrap_used,

@@ -15,7 +15,8 @@ use crate::id::{MessageId, SessionId};
 use crate::limits::Limits;
 use crate::machine::Role;
 use crate::message::{
-    Authenticator, Body, Cards, Constraints, Content, Draft, Envelope, Others, Reject, Sealed, TrustScore,
+    Authenticator, Body, Cards, Constraints, Content, Draft, Envelope, Others, Reject, Sealed, Sealer,
+    TrustScore,
 };
 use crate::record::{Admission, Checkpoint, PROOF_MEMORY_SECONDS, Record};
 use crate::session::{Judgement, Rules, Session, Step};
@@ -50,6 +51,7 @@ pub struct Participant {
     /// The hashes of messages that were refused, for as long as a copy of them could still be received.
     refused: Replays,
     authenticator: Authenticator,
+    sealer: Sealer,
     dropped: u64,
 }
 
@@ -125,6 +127,7 @@ impl Participant {
             record: None,
             unsettled: Vec::new(),
             authenticator: Authenticator::default(),
+            sealer: Sealer::default(),
             dropped: 0,
         })
     }
@@ -304,15 +307,15 @@ impl Participant {
         })
     }
 
-    fn seal(&self, draft: Draft, random: &mut impl Random) -> Result<Sealed, Misuse> {
-        let sealed = draft.seal(&self.setup.keys, random)?;
+    fn seal(&mut self, draft: Draft, random: &mut impl Random) -> Result<Sealed, Misuse> {
+        let sealed = self.sealer.seal(draft, &self.setup.keys, random)?;
         let limit = self.setup.limits.message_bytes;
         if sealed.text.len() > limit { Err(Misuse::TooLong(limit)) } else { Ok(sealed) }
     }
 
     /// The REJECT that answers a refused message: on the head that we see, with our next number, neither of them used up,
     /// and on nobody's record (D6).
-    fn answered(&self, refusal: Refusal, now: i64, random: &mut impl Random) -> Result<Received, Misuse> {
+    fn answered(&mut self, refusal: Refusal, now: i64, random: &mut impl Random) -> Result<Received, Misuse> {
         let mut answer = None;
         if let Some(message) = refusal.message
             && self.record.is_some()

@@ -8,26 +8,26 @@ const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxy
 /// assert_eq!(seal::base64url::encode(b"say-so"), "c2F5LXNv");
 /// ```
 pub fn encode(bytes: &[u8]) -> String {
-    let mut out = String::with_capacity(bytes.len().div_ceil(3) * 4);
+    let mut out = String::new();
     encode_to(&mut out, bytes);
     out
 }
 
 pub(crate) fn encode_to(out: &mut String, bytes: &[u8]) {
-    let letter = |word: u32, shift: u32| char::from(LETTERS[(word >> shift & 63) as usize]);
-    for three in bytes.chunks(3) {
-        let mut word = u32::from(three[0]) << 16;
-        word |= u32::from(three.get(1).copied().unwrap_or(0)) << 8;
-        word |= u32::from(three.get(2).copied().unwrap_or(0));
-        out.push(letter(word, 18));
-        out.push(letter(word, 12));
-        if three.len() > 1 {
-            out.push(letter(word, 6));
-        }
-        if three.len() > 2 {
-            out.push(letter(word, 0));
-        }
+    let letter = |word: u32, shift: u32| LETTERS[(word >> shift & 63) as usize];
+    let four = |word: u32| [letter(word, 18), letter(word, 12), letter(word, 6), letter(word, 0)];
+    let mut letters = Vec::with_capacity(bytes.len().div_ceil(3) * 4);
+    let mut threes = bytes.chunks_exact(3);
+    for three in &mut threes {
+        let word = u32::from(three[0]) << 16 | u32::from(three[1]) << 8 | u32::from(three[2]);
+        letters.extend_from_slice(&four(word));
     }
+    match *threes.remainder() {
+        [one] => letters.extend_from_slice(&four(u32::from(one) << 16)[..2]),
+        [one, two] => letters.extend_from_slice(&four(u32::from(one) << 16 | u32::from(two) << 8)[..3]),
+        _ => {}
+    }
+    out.push_str(std::str::from_utf8(&letters).unwrap_or(""));
 }
 
 /// Reads what [`encode`] writes; padding, white space, other letters and leftover bits are refused.

@@ -1,5 +1,7 @@
 //! A message on its way out: what is to be said, and the proof, hash and signature that make it one.
 
+use std::fmt::Write;
+
 use seal::json::{Tape, Writer};
 use seal::{Canonical, Digest, Keys, Random, Timestamp, base64url, dpop, ed25519};
 
@@ -43,23 +45,30 @@ pub struct Draft {
     pub other: Others,
 }
 
-impl Draft {
+/// Seals drafts; keeps its memory from one to the next.
+#[derive(Debug, Default)]
+pub struct Sealer {
+    tape: Tape,
+    canonical: Canonical,
+    longest: usize,
+}
+
+impl Sealer {
     /// Makes the proof, then the hash that covers it, then the signature (D13, D14, D16).
-    pub fn seal(self, keys: &Keys, random: &mut impl Random) -> Result<Sealed, Misuse> {
-        let unsigned = self.write("", None, 1024);
-        let mut tape = Tape::default();
-        let doc = tape.read(&unsigned).map_err(Misuse::NotJson)?;
-        let form = Canonical::default()
-            .write(&doc.root(), &[], &["sender", "dpopProof"])
-            .map_err(Misuse::NotCanonical)?;
+    pub fn seal(&mut self, draft: Draft, keys: &Keys, random: &mut impl Random) -> Result<Sealed, Misuse> {
+        let (unsigned, gaps) = draft.write(self.longest);
+        self.longest = self.longest.max(unsigned.len());
+        let doc = self.tape.read(&unsigned).map_err(Misuse::NotJson)?;
+        let form =
+            self.canonical.write(&doc.root(), &[], &["sender", "dpopProof"]).map_err(Misuse::NotCanonical)?;
         let [before, after] = form.without_noted().map(str::as_bytes);
         let mut jti = [0; 16];
         random.fill(&mut jti);
         let claims = dpop::Claims {
             jti: base64url::encode(&jti),
-            htm: self.body.performative().word().to_owned(),
-            htu: htu(&self.session_id.to_string()),
-            iat: self.timestamp.unix_millis().div_euclid(1000),
+            htm: draft.body.performative().word().to_owned(),
+            htu: htu(&draft.session_id.to_string()),
+            iat: draft.timestamp.unix_millis().div_euclid(1000),
             mh: Some(Digest::of_all([before, after])),
         };
         let proof = dpop::prove(&keys.dpop, &claims).map_err(|_| Misuse::NoRandomness)?;
@@ -68,8 +77,15 @@ impl Draft {
         let member = noted.replace("\"\"", &format!("\"{proof}\""));
         let hash = Digest::of_all([before, member.as_bytes(), after]);
         let signature = keys.signing.sign(hash.to_string().as_bytes());
-        let text = self.write(&proof, Some((&hash, &signature)), unsigned.len() + 1024).into();
-        Ok(Sealed { text, hash, jti: claims.jti, envelope: self.into_envelope(proof, hash, signature) })
+        let text = gaps.fill(&unsigned, &proof, &hash, &signature).into();
+        Ok(Sealed { text, hash, jti: claims.jti, envelope: draft.into_envelope(proof, hash, signature) })
+    }
+}
+
+impl Draft {
+    /// Seals this one alone; whoever has many to seal keeps a [`Sealer`].
+    pub fn seal(self, keys: &Keys, random: &mut impl Random) -> Result<Sealed, Misuse> {
+        Sealer::default().seal(self, keys, random)
     }
 
     fn into_envelope(self, dpop_proof: String, hash: Digest, signature: ed25519::Signature) -> Envelope {
@@ -100,9 +116,8 @@ impl Draft {
         }
     }
 
-    /// Writes the message in the order of the published example. The hash and the signature are left out where they are
-    /// not known yet.
-    fn write(&self, dpop_proof: &str, sealed: Option<(&Digest, &ed25519::Signature)>, room: usize) -> String {
+    /// Writes the message in the order of the published example, with gaps for what is not known yet.
+    fn write(&self, room: usize) -> (String, Gaps) {
         let mut writer = Writer::with_capacity(room);
         writer.open_object();
         let member = |writer: &mut Writer, name: &str, text: &str| {
@@ -121,7 +136,8 @@ impl Draft {
         member(&mut writer, "orgId", &self.org_id);
         writer.key("trustScore");
         self.trust_score.write(&mut writer);
-        member(&mut writer, "dpopProof", dpop_proof);
+        member(&mut writer, "dpopProof", "");
+        let proof = writer.len() - 1;
         writer.close_object();
         member(&mut writer, "recipient", self.recipient.as_str());
         member(&mut writer, "performative", self.body.performative().word());
@@ -129,13 +145,9 @@ impl Draft {
         self.content.write(&self.body, &mut writer);
         writer.key("integrity");
         writer.open_object();
-        if let Some((hash, _)) = sealed {
-            member(&mut writer, "hash", &hash.to_string());
-        }
+        let hash = writer.len();
         member(&mut writer, "previousHash", &self.previous_hash.to_string());
-        if let Some((_, signature)) = sealed {
-            member(&mut writer, "signature", &signature.to_string());
-        }
+        let signature = writer.len();
         writer.close_object();
         if let Some(constraints) = &self.constraints {
             writer.key("constraints");
@@ -143,7 +155,28 @@ impl Draft {
         }
         self.other.write(&mut writer, &envelope::KNOWN);
         writer.close_object();
-        writer.finish()
+        (writer.finish(), Gaps { proof, hash, signature })
+    }
+}
+
+/// Where a message waits for its proof, its hash and its signature; each comes after the one before.
+struct Gaps {
+    proof: usize,
+    hash: usize,
+    signature: usize,
+}
+
+impl Gaps {
+    fn fill(&self, text: &str, proof: &str, hash: &Digest, signature: &ed25519::Signature) -> String {
+        let mut out = String::with_capacity(text.len() + proof.len() + 256);
+        out.push_str(&text[..self.proof]);
+        out.push_str(proof);
+        out.push_str(&text[self.proof..self.hash]);
+        let _ = write!(out, "\"hash\":\"{hash}\",");
+        out.push_str(&text[self.hash..self.signature]);
+        let _ = write!(out, ",\"signature\":\"{signature}\"");
+        out.push_str(&text[self.signature..]);
+        out
     }
 }
 

@@ -3,7 +3,7 @@
 //! - [`Body`]: what is said, by performative.
 //! - [`Envelope`]: who says it to whom, when, in which session, and after what.
 //! - [`Authenticator`]: bytes in, a [`Sealed`] message out, or why not.
-//! - [`Draft`]: what is to be said; [`Draft::seal`] makes the proof, the hash and the signature.
+//! - [`Draft`]: what is to be said; a [`Sealer`] makes the proof, the hash and the signature.
 
 mod authentic;
 mod body;
@@ -18,7 +18,7 @@ pub use body::{
     Inform, InformType, Obligation, Observe, Penalties, Percent, Propose, Query, Reject, Seconds, Urgency,
     Withdraw,
 };
-pub use draft::Draft;
+pub use draft::{Draft, Sealer};
 pub use envelope::{
     Constraints, Content, Envelope, Integrity, Millis, Recipient, Sender, TrustScore, Version,
 };

@@ -63,6 +63,16 @@ impl Writer {
         self.out
     }
 
+    /// How many bytes are written so far.
+    pub fn len(&self) -> usize {
+        self.out.len()
+    }
+
+    /// Whether nothing is written yet.
+    pub fn is_empty(&self) -> bool {
+        self.out.is_empty()
+    }
+
     fn separate(&mut self) {
         if self.comma {
             self.out.push(',');
