@@ -21,7 +21,8 @@ fn cards_are_taken_as_an_array_or_one_a_line_in_any_order() {
         format!("{}\n{}", cards[1], cards[0]),
         format!("[{},{}]", cards[1], cards[0]),
         format!("[{},{reader},{}]", cards[0], cards[1]),
-        serde_json::to_string_pretty(&serde_json::from_str::<serde_json::Value>(&talk.cards).unwrap()).unwrap(),
+        serde_json::to_string_pretty(&serde_json::from_str::<serde_json::Value>(&talk.cards).unwrap())
+            .unwrap(),
     ] {
         let run = talk.with_cards(&given).verify();
         assert_eq!(run.code, 0, "{given}: {}", run.out);
@@ -43,11 +44,31 @@ fn cards_that_are_missing_broken_or_doubled_are_told() {
     fault(talk, &format!("{buyer}\n{press}x"), "card 2: a card is a JSON object");
     fault(talk, "[1,2]", "card 1: a card is a JSON object");
     fault(talk, "not cards at all", "card 1: a card is a JSON object");
-    fault(talk, &format!("[{},{press}]", buyer.replace("Marisol's buyer", "Someone")), "card 1: the card's signature");
-    fault(talk, &format!("[{buyer},{}]", press.replace("\"standard\"", "\"full\"")), "card 2: the card's signature");
-    fault(talk, &format!("[{buyer},{}]", press.replace("signingPublicKey", "key")), "card 2: the card's signingPublicKey is missing");
-    fault(talk, &format!("[{buyer},{reader}]"), ":1: error unauthorized: no card is known for agent://braillepress");
-    fault(talk, &format!("[{press},{reader}]"), ":1: error not authentic: no card is known for the sender \"agent://marisol");
+    fault(
+        talk,
+        &format!("[{},{press}]", buyer.replace("Marisol's buyer", "Someone")),
+        "card 1: the card's signature",
+    );
+    fault(
+        talk,
+        &format!("[{buyer},{}]", press.replace("\"standard\"", "\"full\"")),
+        "card 2: the card's signature",
+    );
+    fault(
+        talk,
+        &format!("[{buyer},{}]", press.replace("signingPublicKey", "key")),
+        "card 2: the card's signingPublicKey is missing",
+    );
+    fault(
+        talk,
+        &format!("[{buyer},{reader}]"),
+        ":1: error unauthorized: no card is known for agent://braillepress",
+    );
+    fault(
+        talk,
+        &format!("[{press},{reader}]"),
+        ":1: error not authentic: no card is known for the sender \"agent://marisol",
+    );
     fault(talk, &talk.text(), "card 1: the card's agentId is missing");
     let run = talk.with_cards(&"x".repeat(2 << 20)).verify();
     assert_eq!(run.code, 2, "{}", run.out);
@@ -60,8 +81,10 @@ fn cards_that_are_not_utf8_are_told() {
     let (talk, cards) = (folder.path().join("talk"), folder.path().join("cards"));
     std::fs::write(&talk, demo("agreed").text()).unwrap();
     std::fs::write(&cards, [b"[\"", &[0xFF][..], b"\"]"].concat()).unwrap();
-    let run =
-        crate::sayso::sayso(&["asp", "verify", talk.to_str().unwrap(), "--cards", cards.to_str().unwrap()], "");
+    let run = crate::sayso::sayso(
+        &["asp", "verify", talk.to_str().unwrap(), "--cards", cards.to_str().unwrap()],
+        "",
+    );
     assert_eq!(run.code, 1);
     assert!(run.out.contains("cards: error not UTF-8"), "{}", run.out);
 }
@@ -91,6 +114,7 @@ fn swapped_cards_do_not_verify_it() {
     let cards = swapped.map(|actor| actor.card.as_str().to_owned()).join("\n");
     fault(&talk, &cards, ":1: error not authentic: integrity.signature is not the sender's");
     let [buyer, press] = <[String; 2]>::try_from(demo("agreed").each_card()).unwrap();
-    let crossed = buyer.replace("agent://marisol.example/bistro/buyer", "agent://braillepress.example/orders/desk");
+    let crossed =
+        buyer.replace("agent://marisol.example/bistro/buyer", "agent://braillepress.example/orders/desk");
     fault(demo("agreed"), &format!("[{press},{crossed}]"), "card 2: the card's signature");
 }

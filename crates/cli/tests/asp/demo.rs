@@ -124,9 +124,7 @@ fn the_same_seed_makes_the_same_bytes_and_another_one_other_ids() {
     };
     let ids = |transcript: &str| -> Vec<String> {
         let values = transcript.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
-        values
-            .flat_map(|value| [value["messageId"].to_string(), value["sessionId"].to_string()])
-            .collect()
+        values.flat_map(|value| [value["messageId"].to_string(), value["sessionId"].to_string()]).collect()
     };
     for scenario in SCENARIOS {
         let one = run(scenario, Some("18446744073709551615"));
@@ -145,7 +143,9 @@ fn the_cards_go_beside_the_transcript_or_where_they_are_wanted() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name);
     let text = |name: &str| path(name).to_str().unwrap().to_owned();
-    for (transcript, cards) in [("a.jsonl", "a.cards.json"), ("b", "b.cards.json"), ("c.d.e", "c.d.cards.json")] {
+    for (transcript, cards) in
+        [("a.jsonl", "a.cards.json"), ("b", "b.cards.json"), ("c.d.e", "c.d.cards.json")]
+    {
         let run = sayso(&["asp", "demo", "--transcript", &text(transcript)], "");
         let hint = format!("Check it: sayso asp verify {} --cards {}\n", text(transcript), text(cards));
         assert!(run.out.ends_with(&hint), "{}", run.out);

@@ -133,6 +133,10 @@ fn a_line_of_ten_megabytes_is_refused_and_not_repeated() {
             assert!(run.out.len() < 1000, "{head} {arguments:?}: {} bytes of answer", run.out.len());
         }
         let run = sayso_fed(&verify, feed(head, letter, tail));
-        assert!(letter == b'[' || run.out.contains("longer than 262144 bytes; --max-message-bytes"), "{}", run.out);
+        assert!(
+            letter == b'[' || run.out.contains("longer than 262144 bytes; --max-message-bytes"),
+            "{}",
+            run.out
+        );
     }
 }

@@ -49,8 +49,14 @@ fn files_that_cannot_be_read_are_named() {
     let cards = folder.path().join("cards.json");
     fs::write(&cards, &demo("agreed").cards).unwrap();
     let cards = cards.to_str().unwrap();
-    could_not_run(&["asp", "verify", "no/such", "--cards", cards], "cannot read no/such: there is no such file");
-    could_not_run(&["asp", "verify", cards, "--cards", "no/such"], "cannot read no/such: there is no such file");
+    could_not_run(
+        &["asp", "verify", "no/such", "--cards", cards],
+        "cannot read no/such: there is no such file",
+    );
+    could_not_run(
+        &["asp", "verify", cards, "--cards", "no/such"],
+        "cannot read no/such: there is no such file",
+    );
     could_not_run(&["asp", "verify", folder_name, "--cards", cards], "it is a folder");
     could_not_run(&["asp", "verify", cards, "--cards", folder_name], "it is a folder");
     could_not_run(&["asp", "trace", "no/such"], "cannot read no/such: there is no such file");

@@ -121,8 +121,14 @@ impl Trace {
 
     fn take(&mut self, line: u64, envelope: &Envelope) {
         let at = envelope.timestamp.unix_millis();
-        for step in self.session.wake(at) {
-            self.passed(line, at, &step);
+        while let Some(due) = self.session.next_deadline().filter(|due| *due <= at) {
+            let steps = self.session.wake(due);
+            for step in &steps {
+                self.passed(line, due, step);
+            }
+            if steps.is_empty() {
+                break;
+            }
         }
         let sender = self.session.role_of(&envelope.sender.agent_id);
         let from = self.session.state();

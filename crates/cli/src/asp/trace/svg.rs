@@ -21,7 +21,9 @@ pub(super) fn draw(trace: &Trace) -> String {
     let rows = i32::try_from(trace.moments.len()).unwrap_or(i32::MAX / STEP - 10);
     let height = TOP + rows * STEP + 40;
     let mut out = String::new();
-    let title = format!("An ASP session in {} steps, ended {}", trace.moments.len(), trace.session.state());
+    let (steps, state) = (story::count(trace.moments.len(), "step"), trace.session.state());
+    let ended = if trace.session.outcome().is_some() { "ended" } else { "still open:" };
+    let title = format!("An ASP session in {steps}, {ended} {state}");
     let _ = write!(
         out,
         r#"<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" height="{height}" role="img" aria-labelledby="title desc">
@@ -44,15 +46,17 @@ text, .tip {{ fill: #f2f2f5 }} .soft {{ fill: #b4b4c0 }} .bad, .tip.no {{ fill: 
 </defs>
 <rect class="paper" width="100%" height="100%"/>
 "#,
-        escape(&description(trace))
+        // The same in words, for those who do not see it: of a picture, nothing else is read out.
+        escape_lines(&super::lines(trace))
     );
     for (role, x) in [(Role::Inviter, LEFT), (Role::Invited, RIGHT)] {
         let agent = trace.session.party(role).agent.to_string();
         let _ = writeln!(out, r#"<text class="name" x="{x}" y="34" text-anchor="middle">{role}</text>"#);
         let _ = writeln!(
             out,
-            r#"<text class="soft" x="{x}" y="54" text-anchor="middle">{}</text>"#,
-            escape(&short(&agent, 44))
+            r#"<text class="soft" x="{x}" y="54" text-anchor="middle">{}<title>{}</title></text>"#,
+            escape(&short(&agent, 44)),
+            escape(&agent)
         );
         let _ = writeln!(out, r#"<line class="life" x1="{x}" y1="66" x2="{x}" y2="{}"/>"#, height - 24);
     }
@@ -126,6 +130,8 @@ fn arrow(out: &mut String, moment: &Moment, y: i32) {
         Some(why) => ("soft bad", format!("not lawful: {why}")),
         None => ("soft", moment.text.clone()),
     };
+    // Spelled out before it is measured.
+    let text = printable(&text);
     let lines = wrapped(&text);
     let first = if lines.len() > 1 { y - 4 } else { y + 4 };
     let _ = write!(out, "<g><title>{}</title>", escape(&text));
@@ -143,10 +149,10 @@ fn arrow(out: &mut String, moment: &Moment, y: i32) {
 /// Two lines at most; what does not fit stands in the title.
 fn wrapped(text: &str) -> Vec<String> {
     const LONGEST: usize = 66;
-    if text.chars().count() <= LONGEST {
+    let fits = fitting(text, LONGEST);
+    if fits == text.len() {
         return vec![text.to_owned()];
     }
-    let fits = text.char_indices().nth(LONGEST).map_or(text.len(), |(at, _)| at);
     let cut = text[..fits].rfind(' ').unwrap_or(fits);
     vec![text[..cut].to_owned(), short(text[cut..].trim_start(), LONGEST)]
 }
@@ -165,24 +171,25 @@ fn colour(state: State) -> &'static str {
     }
 }
 
-/// The same in words, for those who do not see it.
-fn description(trace: &Trace) -> String {
-    let steps: Vec<_> = trace
-        .moments
-        .iter()
-        .map(|moment| {
-            let refused = if moment.fault.is_some() { " is not lawful" } else { "" };
-            format!("{} {}{refused}, {}", moment.who(), moment.label, moment.to)
-        })
-        .collect();
-    steps.join("; ")
-}
-
 fn short(text: &str, longest: usize) -> String {
-    if text.chars().count() <= longest {
+    if fitting(text, longest) == text.len() {
         return text.to_owned();
     }
-    text.chars().take(longest - 1).chain(['…']).collect()
+    format!("{}…", &text[..fitting(text, longest - 1)])
+}
+
+/// Where a text must be cut to be so wide at most; letters of the wide scripts take the room of two.
+fn fitting(text: &str, widest: usize) -> usize {
+    let mut width = 0;
+    let over = text.char_indices().find(|(_, letter)| {
+        width += if *letter < '\u{1100}' { 1 } else { 2 };
+        width > widest
+    });
+    over.map_or(text.len(), |(at, _)| at)
+}
+
+fn escape_lines(text: &str) -> String {
+    text.lines().map(escape).collect::<Vec<_>>().join("\n")
 }
 
 /// Text can never become markup, nor turn a line around; what XML cannot hold is left out.
