@@ -42,6 +42,7 @@ pub(crate) fn harmless(text: &str, spell: impl Fn(u32) -> String) -> String {
     let risky = |c: char| {
         c.is_control()
             || matches!(c, '\u{61C}' | '\u{200E}' | '\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}')
+            || matches!(c, '\u{2028}' | '\u{2029}')
     };
     let mut out = String::with_capacity(text.len());
     let mut rest = text;

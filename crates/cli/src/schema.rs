@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use crate::Outcome;
-use crate::print::print;
+use crate::print::{print, tell};
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
@@ -20,7 +20,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         return match write_all(&schemas, folder) {
             Ok(()) => Outcome::Good,
             Err(error) => {
-                eprintln!("sayso: cannot write to {}: {error}", folder.display());
+                tell(&format!("sayso: cannot write to {}: {error}", folder.display()));
                 Outcome::Failed
             }
         };
@@ -31,7 +31,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     };
     let wanted = name.trim_start_matches("aaep:").replace(':', ".");
     let Some(schema) = schemas.iter().find(|schema| schema.name == wanted) else {
-        eprintln!("sayso: there is no schema {name:?}; `sayso schema` lists them all");
+        tell(&format!("sayso: there is no schema {name:?}; `sayso schema` lists them all"));
         return Outcome::Failed;
     };
     print(&schema.text)

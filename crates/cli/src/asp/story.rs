@@ -2,16 +2,17 @@
 
 use std::fmt::Write;
 
-use asp::AgentUri;
-use asp::machine::Role;
+use asp::machine::{Role, State};
 use asp::message::{Body, Clarify, Commit, Inform, InformType};
 use asp::session::{Ending, Fate, Outcome, Payee, Session};
+use asp::{AgentUri, Status};
 use seal::Timestamp;
 use seal::json::{Kind, Raw, Tape};
 
-/// What a message says, for a sentence that begins with its sender; `other` is the name of the other side, and `name`
-/// gives the names of agents.
-pub(super) fn act(body: &Body, other: &str, name: impl Fn(&AgentUri) -> String) -> String {
+/// What a message says in that state, for a sentence that begins with its sender; `other` is the name of the other side,
+/// and `name` gives the names of agents.
+pub(super) fn act(body: &Body, state: State, other: &str, name: impl Fn(&AgentUri) -> String) -> String {
+    let thing = |reference: &str| if state == State::Invited { "the invitation" } else { thing(reference) };
     match body {
         Body::Propose(body) if body.is_invitation() => format!("invites {other} to talk: {}", body.subject),
         Body::Propose(body) => format!("proposes {}{}", body.subject, terms(&body.terms)),
@@ -111,7 +112,6 @@ fn terms(terms: &Raw) -> String {
 
 fn thing(reference: &str) -> &'static str {
     match reference.split_once('_') {
-        Some(("prop", rest)) if rest.starts_with("inv_") => "the invitation",
         Some(("prop", _)) => "the proposal",
         Some(("cmt", _)) => "the commitment",
         _ => "it",
@@ -171,7 +171,13 @@ pub(super) fn outcome(
     };
     let mut lines = vec![format!("the session ended {state}: {how}")];
     if let Some(commitment) = &outcome.commitment {
-        lines.push(format!("The commitment is {}.", commitment.status().word()));
+        let lapsed =
+            commitment.status() == Status::Withdrawn && !matches!(outcome.ending, Ending::Withdrawn(_));
+        lines.push(if lapsed {
+            "The commitment lapsed before it was accepted.".to_owned()
+        } else {
+            format!("The commitment is {}.", commitment.status().word())
+        });
     }
     for (obligation, fate) in &outcome.obligations {
         let mark = if *fate == Fate::Open { ", by nobody's fault that shows" } else { "" };

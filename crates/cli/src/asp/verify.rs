@@ -133,7 +133,7 @@ fn summary(name: &str, record: &Record) -> String {
     let mut lines = vec![
         format!("{name}: {messages}, session {}", record.session_id()),
         format!("{} invited {}.", session.party(Role::Inviter).agent, session.party(Role::Invited).agent),
-        "The chain, the signatures, the proofs, the sequence and every step hold.".to_owned(),
+        "The chain, the signatures, the proofs, the sequence and every step hold; trust and escrow only the parties knew.".to_owned(),
     ];
     if let Some(outcome) = session.outcome() {
         lines.extend(story::outcome(outcome, session, ToString::to_string));

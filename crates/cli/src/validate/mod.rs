@@ -18,7 +18,7 @@ use aaep::recording::{Limits, Sequence};
 use aaep::rule::{Face, Rule};
 
 use crate::Outcome;
-use crate::print::in_words;
+use crate::print::{in_words, tell};
 use order::Order;
 use report::Report;
 
@@ -91,7 +91,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     let mut ignored = Vec::new();
     for id in &arguments.ignore {
         let Some(rule) = Rule::find(id) else {
-            eprintln!("sayso: {}", unknown_rule(id));
+            tell(&format!("sayso: {}", unknown_rule(id)));
             return Outcome::Failed;
         };
         ignored.push(rule);
@@ -109,7 +109,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     }
     report.summary();
     if let Some(error) = report.lost() {
-        eprintln!("sayso: cannot write the findings: {error}");
+        tell(&format!("sayso: cannot write the findings: {error}"));
         failed = true;
     }
     match (failed, report.has_errors()) {
@@ -131,14 +131,14 @@ fn examine(arguments: &Arguments, file: &Path, report: &mut Report) -> bool {
     let name = crate::print::printable(&file.to_string_lossy());
     let input: Box<dyn Read + Send> = if name == "-" {
         if std::io::stdin().is_terminal() {
-            eprintln!("sayso: reading events from standard input; end with Ctrl-D");
+            tell("sayso: reading events from standard input; end with Ctrl-D");
         }
         Box::new(std::io::stdin())
     } else {
         match open(file) {
             Ok(file) => Box::new(file),
             Err(why) => {
-                eprintln!("sayso: cannot read {name}: {why}");
+                tell(&format!("sayso: cannot read {name}: {why}"));
                 return false;
             }
         }
@@ -148,7 +148,7 @@ fn examine(arguments: &Arguments, file: &Path, report: &mut Report) -> bool {
     match work::run(input, arguments.face(), arguments.max_event_bytes, arguments.jobs(), order, report) {
         Ok(()) => true,
         Err(error) => {
-            eprintln!("sayso: cannot read {name}: {}", in_words(&error));
+            tell(&format!("sayso: cannot read {name}: {}", in_words(&error)));
             false
         }
     }

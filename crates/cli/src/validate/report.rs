@@ -5,7 +5,7 @@ use std::io::{BufWriter, Error, ErrorKind, Stdout, Write};
 use aaep::json::Writer;
 use aaep::rule::{Finding, Rule, Severity};
 
-use crate::print::{harmless, printable};
+use crate::print::{harmless, printable, tell};
 
 /// Prints findings and counts them.
 pub(super) struct Report {
@@ -100,7 +100,7 @@ impl Report {
     pub(super) fn note(&mut self, text: &str) {
         self.flush();
         if !self.deaf {
-            eprintln!("note: {}: {text}", printable(&self.file));
+            tell(&format!("note: {}: {text}", printable(&self.file)));
         }
     }
 

@@ -30,7 +30,8 @@ fn every_scenario_ends_as_it_is_named_and_its_transcript_verifies_and_traces() {
     assert_eq!(ENDINGS.map(|(name, ..)| name), SCENARIOS);
     for (scenario, ending, verdict) in ENDINGS {
         let played = Played::new(scenario, &[]);
-        assert_eq!((played.run.code, &*played.run.err), (0, ""), "{scenario}");
+        assert_eq!(played.run.code, 0, "{scenario}: {}", played.run.err);
+        assert!(played.run.err.starts_with("Check it: "), "only the hint: {}", played.run.err);
         let ended = format!("\nThe session ended {ending}");
         assert!(played.run.out.contains(&ended), "{scenario}: {}", played.run.out);
         let talk = played.talk(scenario);
@@ -49,7 +50,7 @@ fn the_demo_is_told_without_any_file_too() {
     let run = sayso(&["asp", "demo"], "");
     assert_eq!((run.code, &*run.err), (0, ""));
     assert!(run.out.contains("\nThe session ended CLOSED"), "{}", run.out);
-    assert!(!run.out.contains("Check it"), "there is nothing to check: {}", run.out);
+    assert!(!run.err.contains("Check it"), "there is nothing to check: {}", run.err);
     assert_eq!(sayso(&["asp", "demo", "--plain"], "").code, 0);
 }
 
@@ -148,7 +149,7 @@ fn the_cards_go_beside_the_transcript_or_where_they_are_wanted() {
     {
         let run = sayso(&["asp", "demo", "--transcript", &text(transcript)], "");
         let hint = format!("Check it: sayso asp verify {} --cards {}\n", text(transcript), text(cards));
-        assert!(run.out.ends_with(&hint), "{}", run.out);
+        assert!(run.err.ends_with(&hint), "{}", run.err);
         assert_eq!(sayso(&["asp", "verify", &text(transcript), "--cards", &text(cards)], "").code, 0);
     }
     let run = sayso(&["asp", "demo", "--transcript", &text("f.jsonl"), "--cards", &text("mine")], "");
@@ -168,7 +169,7 @@ fn the_delegate_has_a_session_of_its_own_that_verifies_with_the_same_cards() {
     assert!(run.out.contains("agent://lighthouse.example/proof/reader"), "{}", run.out);
     let played = Played::new("delegated", &["--seed", "7"]);
     let delegate = played.folder.path().join("talk.delegate.jsonl");
-    assert!(played.run.out.contains(&format!("sayso asp verify {} --cards", delegate.display())));
+    assert!(played.run.err.contains(&format!("sayso asp verify {} --cards", delegate.display())));
     assert!(demo("agreed").each_card().len() == 2, "only those who take part show their cards");
 }
 

@@ -66,8 +66,11 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     lines.extend(played.told.iter().cloned());
     match write(arguments, &cast, &played) {
         Ok(hints) => {
-            lines.extend(hints);
-            print(&(lines.join("\n") + "\n"))
+            let printed = print(&(lines.join("\n") + "\n"));
+            for hint in &hints {
+                tell(hint);
+            }
+            printed
         }
         Err(stop) => stop.tell(),
     }
@@ -102,6 +105,11 @@ fn write(arguments: &Arguments, cast: &Cast, played: &scenario::Played) -> Resul
     if let (Some(transcript), Some(cards)) = (&arguments.transcript, cards) {
         let (transcript, cards) = (file::name(transcript), file::name(cards));
         hints.push(format!("Check it: sayso asp verify {transcript} --cards {cards}"));
+        if matches!(arguments.scenario, Scenario::InvitationTimeout | Scenario::EscalationTimeout) {
+            hints.push(
+                "A transcript holds messages only: verify will call this session still open.".to_owned(),
+            );
+        }
         hints.extend(delegate.map(|delegate| {
             format!("Check the delegate's session: sayso asp verify {delegate} --cards {cards}")
         }));

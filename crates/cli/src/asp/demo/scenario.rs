@@ -220,7 +220,8 @@ fn invite(stage: &mut Stage<'_>, subject: &str) -> Result<ProposalId, Stopped> {
         kind: Propose::INVITATION.to_owned(),
         subject: subject.to_owned(),
         terms: Raw::parse(&terms.finish()).map_err(|why| why.to_string())?,
-        valid_until: Timestamp::from_unix_millis(stage.now + 30_000),
+        // Thirty seconds after it is sent, which is two seconds from now.
+        valid_until: Timestamp::from_unix_millis(stage.now + 32_000),
         other: Others::default(),
     };
     stage.say(Inviter, body)?;
@@ -303,8 +304,8 @@ fn commit(
         commitment_id: id.clone(),
         terms: CommitTerms {
             obligations: vec![
-                obligation(press, "print and hand over 40 menus", 45)?,
-                obligation(buyer, "send the text and take the menus in", 50)?,
+                obligation(press, "print and hand over 40 menus", 7 * 24 * 60)?,
+                obligation(buyer, "send the text and take the menus in", 8 * 24 * 60)?,
             ],
             penalties: Some(Penalties {
                 late_fulfillment: Some("5 percent of the escrow for each day".to_owned()),
@@ -313,7 +314,7 @@ fn commit(
             }),
             other: Others::default(),
         },
-        deadline: Some(due(50)?),
+        deadline: Some(due(8 * 24 * 60)?),
         escrow: Some(Escrow {
             amount: amount(price)?,
             currency: euro()?,

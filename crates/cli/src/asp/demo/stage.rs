@@ -95,7 +95,7 @@ impl<'s> Stage<'s> {
         constraints: Option<Constraints>,
     ) -> Result<(), Stopped> {
         self.wait(2);
-        let body = body.into();
+        let (body, state) = (body.into(), self.state());
         let judgement = Judgement { funded: self.is_funded(), ..Judgement::default() };
         let (speaker, hearer) = (index(role), index(role.other()));
         let sent = self.sides[speaker]
@@ -108,7 +108,7 @@ impl<'s> Stage<'s> {
             return Err(format!("the other side did not take it: {heard:?}"));
         }
         self.sides[speaker].settle(sent.message_id);
-        let act = story::act(&body, self.actor(role.other()).name, |agent| self.cast.name(agent));
+        let act = story::act(&body, state, self.actor(role.other()).name, |agent| self.cast.name(agent));
         let act = story::sentence(&format!("{} {act}", self.actor(role).name));
         let moved = sent.steps.last().filter(|step| step.from != step.to);
         let moved = moved.map(|step| format!(", {} to {}", step.from, step.to)).unwrap_or_default();

@@ -151,7 +151,7 @@ impl Trace {
             line,
             sender,
             label: label(&envelope.body),
-            text: story::act(&envelope.body, "the other side", |agent| self.name(agent)),
+            text: story::act(&envelope.body, from, "the other side", |agent| self.name(agent)),
             from,
             to: self.session.state(),
             fault,
