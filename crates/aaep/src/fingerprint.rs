@@ -13,13 +13,13 @@ const SMALLEST: usize = 16;
 /// A hash table that doubles would cost up to 20 bytes an entry and both copies while it grows. This one is cut into
 /// 256 tables that grow by a quarter, each on its own, and are between 68 and 85 per cent full: 9.4 to 11.8 bytes an
 /// entry, and the copy that is being left is a 256th of the whole.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Fingerprints {
     shards: Vec<Shard>,
     zero: bool,
 }
 
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Shard {
     /// 0 is an empty slot.
     slots: Vec<u64>,

@@ -8,21 +8,27 @@
 //! - [`rule`]: the rule book. Every finding anywhere in sayso names one of its rules.
 //! - [`check`]: whether one event or message is lawful, in the strict face or the receiving one.
 //! - [`session`]: whether events are lawful in their order, and what a session is waiting for.
+//! - [`consent`]: open questions, whose answers count, and what they cover.
 //! - [`recording`]: many sessions in one stream.
+//! - [`shape`]: what one subscription hears of it all, and when.
+//! - [`negotiate`]: what a subscriber asks for against what can be given, and the terms that hold; languages.
 //! - [`schema`]: the JSON Schemas of all of it.
 
 pub mod check;
+pub mod consent;
 pub mod event;
 mod fingerprint;
 pub mod form;
 mod id;
 pub mod message;
+pub mod negotiate;
 mod received;
 pub mod record;
 pub mod recording;
 pub mod rule;
 pub mod schema;
 pub mod session;
+pub mod shape;
 
 pub use id::{EventId, IdError, OutputId, ReplyToken, SessionId, SubscriptionId, ToolCallId};
 pub use received::Received;

@@ -57,3 +57,9 @@ impl<T> Deref for Received<T> {
         &self.value
     }
 }
+
+impl AsRef<Event> for Received<Event> {
+    fn as_ref(&self) -> &Event {
+        &self.value
+    }
+}

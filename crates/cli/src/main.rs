@@ -3,6 +3,8 @@
 mod asp;
 mod print;
 mod schema;
+mod serve;
+mod token;
 mod validate;
 
 use std::process::ExitCode;
@@ -26,6 +28,10 @@ enum Command {
     Validate(validate::Arguments),
     /// Prints the JSON Schemas of AAEP's events and messages.
     Schema(schema::Arguments),
+    /// The hub: agents speak to it, listeners hear and answer.
+    Serve(serve::Arguments),
+    /// Tokens: who may speak, hear and answer.
+    Token(token::Arguments),
     /// npayload ASP: two agents negotiating, and what they leave behind.
     Asp(asp::Arguments),
 }
@@ -45,6 +51,8 @@ fn main() -> ExitCode {
     let outcome = match arguments.command {
         Command::Validate(arguments) => validate::run(&arguments),
         Command::Schema(arguments) => schema::run(&arguments),
+        Command::Serve(arguments) => serve::run(&arguments),
+        Command::Token(arguments) => token::run(&arguments),
         Command::Asp(arguments) => asp::run(&arguments),
     };
     ExitCode::from(outcome as u8)

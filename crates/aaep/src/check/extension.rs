@@ -3,13 +3,13 @@
 use super::path::Path;
 use super::value::excerpt;
 use crate::event::CORE_CONTEXT;
-use crate::form::{is_id, is_prefix};
+use crate::form::{is_id, is_prefix, is_reserved_prefix};
 use crate::id::{ReplyToken, SessionId};
 use crate::json::{Kind, Value};
 use crate::rule::{self, Findings, Rule};
 
 /// The extension that sayso itself uses: its prefix, and its context (design, decision 15).
-pub(super) const SAYSO: (&str, &str) = ("sayso", "urn:sayso:context:v1");
+pub(crate) const SAYSO: (&str, &str) = ("sayso", "urn:sayso:context:v1");
 
 /// What `@context` says of extensions.
 #[derive(Clone, Copy, Default)]
@@ -39,7 +39,7 @@ impl Declared {
     /// Says what is wrong with a prefix, as far as it can be told without fetching anything (C-A12).
     pub(super) fn check(self, prefix: &str, undeclared: Rule, path: &Path<'_>, findings: &mut Findings) {
         let found = || format!("found {prefix:?}");
-        if matches!(prefix, "aaep" | "xsd" | "rdf" | "rdfs") || prefix.starts_with('@') {
+        if is_reserved_prefix(prefix) {
             return findings.push(rule::PREFIX_RESERVED, path.pointer(), found());
         }
         if prefix.len() == 1 {

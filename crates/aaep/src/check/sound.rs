@@ -4,8 +4,8 @@ use std::collections::HashSet;
 
 use super::members::doubled;
 use super::path::Path;
-use crate::json::{Doc, Kind, Value};
-use crate::rule::{self, Findings};
+use crate::json::{Doc, Kind, Raw, Tape, Value};
+use crate::rule::{self, Face, Findings};
 
 const EVENT_BYTES: usize = 64 * 1024;
 const EVENT_DEPTH: u32 = 8;
@@ -29,6 +29,17 @@ pub(super) fn check(doc: &Doc<'_>, findings: &mut Findings) {
     {
         walk(doc.root(), &Path::Root, findings);
     }
+}
+
+/// Whether a value that a stranger sent can stand in what we send, as deep as an extension's capabilities do.
+pub(crate) fn is_sound(value: &Raw) -> bool {
+    let text = format!(r#"{{"":{{"":{value}}}}}"#);
+    let mut findings = Findings::new(Face::Strict);
+    let mut tape = Tape::default();
+    tape.read(&text).is_ok_and(|doc| {
+        check(&doc, &mut findings);
+        findings.list().is_empty()
+    })
 }
 
 #[cold]

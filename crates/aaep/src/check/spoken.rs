@@ -133,12 +133,16 @@ fn unusual(text: &str, path: &Path<'_>, heard: &mut Heard, findings: &mut Findin
     if text.chars().next().is_some_and(is_combining_mark) {
         findings.push(rule::BARE_MARK, path.pointer(), String::new());
     }
-    if right_to_left
-        && text.chars().any(|c| !is_right_to_left(c) && c.is_alphabetic())
-        && !text.chars().any(is_bidi_control)
-    {
+    if right_to_left && is_of_both_directions(text) {
         heard.mixed.push(path.pointer());
     }
+}
+
+/// Whether letters of both directions stand in a text without any sign of it (§11.4.2).
+pub(crate) fn is_of_both_directions(text: &str) -> bool {
+    text.chars().any(is_right_to_left)
+        && text.chars().any(|c| !is_right_to_left(c) && c.is_alphabetic())
+        && !text.chars().any(is_bidi_control)
 }
 
 /// The first character that normalization can be about: all before it stand for themselves in form C.

@@ -1,5 +1,6 @@
 //! The type of an event (§3.2.2).
 
+use std::borrow::Cow;
 use std::fmt;
 
 /// The core context, first and often only item of `@context` (§3.2.1).
@@ -96,6 +97,19 @@ impl EventType {
     /// Whether `text` lies in the namespace that only AAEP itself may fill (§3.2.2).
     pub(crate) fn is_reserved(text: &str) -> bool {
         text.starts_with("aaep:") || text.starts_with(TYPES) || text.starts_with(VOCABULARY)
+    }
+
+    /// The compact form of a core type, or of a pattern of some; any other text as it is (C-A3).
+    pub(crate) fn compact(text: &str) -> Cow<'_, str> {
+        match text.strip_prefix(TYPES).or_else(|| text.strip_prefix(VOCABULARY)) {
+            Some(local) => Cow::Owned(format!("aaep:{local}")),
+            None => Cow::Borrowed(text),
+        }
+    }
+
+    /// Whether the full form of every core type begins so.
+    pub(crate) fn all_begin_with(beginning: &str) -> bool {
+        TYPES.starts_with(beginning)
     }
 
     /// Whether the vocabulary form of C-A4 was used, which is for receiving only.

@@ -83,6 +83,12 @@ impl Event {
     }
 }
 
+impl AsRef<Event> for Event {
+    fn as_ref(&self) -> &Event {
+        self
+    }
+}
+
 macro_rules! payloads {
     ($($(#[$doc:meta])* $name:ident,)*) => {
         /// What an event says, by its type.
@@ -119,6 +125,16 @@ macro_rules! payloads {
                 match self {
                     $(Self::$name(payload) => payload.write_members(writer),)*
                     Self::Extension(members) | Self::Malformed(members) => members.write(writer),
+                }
+            }
+        }
+
+        impl Payload {
+            /// The members that this version does not know, as received.
+            pub(crate) fn other(&self) -> &Members {
+                match self {
+                    $(Self::$name(payload) => &payload.other,)*
+                    Self::Extension(members) | Self::Malformed(members) => members,
                 }
             }
         }

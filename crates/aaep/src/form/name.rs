@@ -112,6 +112,11 @@ pub(crate) fn is_prefix(text: &str) -> bool {
     )
 }
 
+/// A prefix that no extension may have (§7.3.2, C-G4).
+pub(crate) fn is_reserved_prefix(text: &str) -> bool {
+    matches!(text, "aaep" | "xsd" | "rdf" | "rdfs") || text.starts_with('@')
+}
+
 /// An agent id with a version number inside, like `planner-1.4.2` or `planner_v2` (§3.2.6.1 forbids it).
 pub(crate) fn has_version_inside(text: &str) -> bool {
     let bytes = text.as_bytes();

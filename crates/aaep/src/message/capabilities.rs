@@ -1,6 +1,7 @@
 //! What a subscriber can take, and what a producer honors of it (§5.3).
 
-use crate::event::{CoalesceHint, Verbosity};
+use crate::event::{CoalesceHint, EventType, Verbosity};
+use crate::form::is_filter_pattern;
 use crate::record::{Shape, record, words};
 use crate::rule;
 
@@ -14,6 +15,12 @@ pub type Boundary = CoalesceHint;
 
 /// A conformance level, 1 to 3 (§9).
 pub type Level = u64;
+
+// What holds where a subscriber does not say (§5.3.1).
+pub(crate) const DEFAULT_LANGUAGE: &str = "en-US";
+pub(crate) const DEFAULT_BOUNDARIES: [Boundary; 2] = [CoalesceHint::Sentence, CoalesceHint::Completion];
+pub(crate) const DEFAULT_INCLUDE: &str = "aaep:agent.*";
+pub(crate) const DEFAULT_LEVEL: Level = 1;
 
 const PATTERN: Shape = Shape::Text { min: 1, max: 256 };
 
@@ -35,30 +42,45 @@ record! {
 impl EventFilters {
     /// Whether an event of that type (in compact form) is let through, urgency aside (C-C4).
     pub fn lets_through(&self, event_type: &str) -> bool {
-        let default = ["aaep:agent.*".to_owned()];
+        let default = [DEFAULT_INCLUDE.to_owned()];
         let include = self.include.as_deref().unwrap_or(&default);
-        include.iter().any(|pattern| covers(pattern, event_type))
-            && !self.exclude.iter().flatten().any(|pattern| covers(pattern, event_type))
+        any_covers(include, event_type)
+            && !any_covers(self.exclude.as_deref().unwrap_or_default(), event_type)
     }
 
-    /// Whether everything that this lets through, `other` does too.
+    /// Whether everything that this lets through, `other` does too. What is no pattern keeps nothing out.
     pub fn is_within(&self, other: &EventFilters) -> bool {
-        let default = ["aaep:agent.*".to_owned()];
+        let default = [DEFAULT_INCLUDE.to_owned()];
         let include = self.include.as_deref().unwrap_or(&default);
         let wider = other.include.as_deref().unwrap_or(&default);
         let included = include.iter().all(|mine| wider.iter().any(|theirs| covers(theirs, mine)));
-        let excluded = other.exclude.iter().flatten().all(|theirs| {
-            self.exclude.iter().flatten().any(|mine| covers(mine, theirs))
-                || !include.iter().any(|mine| covers(mine, theirs) || covers(theirs, mine))
-        });
+        let excluded = other
+            .exclude
+            .iter()
+            .flatten()
+            .filter(|theirs| !theirs.is_empty() && is_filter_pattern(theirs))
+            .all(|theirs| {
+                self.exclude.iter().flatten().any(|mine| covers(mine, theirs))
+                    || !include.iter().any(|mine| covers(mine, theirs) || covers(theirs, mine))
+            });
         included && excluded
     }
 }
 
-/// Whether all that `inner` matches (a type, or a pattern) is matched by `outer`.
+/// Whether one of the patterns matches a type.
+pub(crate) fn any_covers(patterns: &[String], event_type: &str) -> bool {
+    patterns.iter().any(|pattern| covers(pattern, event_type))
+}
+
+/// Whether all that `inner` matches (a type, or a pattern) is matched by `outer`. The compact and the full form of a
+/// core type are the same (C-A3).
 fn covers(outer: &str, inner: &str) -> bool {
+    let (outer, inner) = (EventType::compact(outer), EventType::compact(inner));
     match outer.strip_suffix('*') {
-        Some(beginning) => inner.strip_suffix('*').unwrap_or(inner).starts_with(beginning),
+        Some(beginning) => {
+            inner.strip_suffix('*').unwrap_or(&inner).starts_with(beginning)
+                || inner.starts_with("aaep:") && EventType::all_begin_with(beginning)
+        }
         None => outer == inner,
     }
 }
@@ -139,5 +161,24 @@ mod tests {
         assert!(!filters(&["aaep:agent.*"], &[]).is_within(&wide));
         assert!(!filters(&["*"], &["aaep:agent.progress.updated"]).is_within(&wide));
         assert!(wide.is_within(&wide));
+    }
+
+    #[test]
+    fn a_pattern_in_full_form_is_the_compact_one() {
+        let full = filters(&["https://aaep-protocol.org/types/agent.tool.*"], &[]);
+        assert!(
+            full.lets_through("aaep:agent.tool.invoked") && !full.lets_through("aaep:agent.state.changed")
+        );
+        assert!(full.is_within(&filters(&["aaep:agent.tool.*"], &[])));
+        assert!(filters(&["aaep:agent.tool.*"], &[]).is_within(&full));
+        let all = filters(&["*"], &["https://aaep-protocol.org/*"]);
+        assert!(!all.lets_through("aaep:agent.tool.invoked") && all.lets_through("medai:patient.consulted"));
+    }
+
+    #[test]
+    fn what_is_no_pattern_keeps_nothing_out() {
+        let odd = filters(&["aaep:agent.*"], &["aaep:agent.*.updated", ""]);
+        assert!(odd.lets_through("aaep:agent.progress.updated"));
+        assert!(EventFilters::new().is_within(&odd));
     }
 }

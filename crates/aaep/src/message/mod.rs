@@ -6,6 +6,9 @@ mod manifest;
 mod reply;
 
 pub use capabilities::{Boundary, Capabilities, CognitiveLoad, EventFilters, Level};
+pub(crate) use capabilities::{
+    DEFAULT_BOUNDARIES, DEFAULT_INCLUDE, DEFAULT_LANGUAGE, DEFAULT_LEVEL, any_covers,
+};
 pub use handshake::{
     ReasonCode, SubscriptionAccepted, SubscriptionClose, SubscriptionRejected, SubscriptionRenegotiate,
     SubscriptionRequest,

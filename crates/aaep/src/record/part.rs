@@ -141,7 +141,7 @@ pub(crate) fn members_of(object: Value<'_>) -> impl Iterator<Item = (Cow<'_, str
 }
 
 /// One member that is kept as it was received.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Member {
     name: Box<str>,
     value: Raw,
@@ -160,7 +160,7 @@ impl Member {
 }
 
 /// Members in their order: what a record holds beyond the fields that it knows.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Members(Vec<Member>);
 
 impl Members {

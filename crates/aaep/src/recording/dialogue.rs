@@ -4,8 +4,11 @@
 use std::collections::VecDeque;
 
 use super::Place;
-use crate::event::{CoalesceHint, Verbosity};
-use crate::message::{Boundary, Capabilities, CognitiveLoad, EventFilters, Message, SubscriptionRequest};
+use crate::event::Verbosity;
+use crate::message::{
+    Boundary, Capabilities, CognitiveLoad, DEFAULT_BOUNDARIES, DEFAULT_LANGUAGE, DEFAULT_LEVEL, EventFilters,
+    Message, SubscriptionRequest,
+};
 use crate::rule::{self, Finding, Findings, Rule, Severity};
 use crate::session::{Body, Step};
 
@@ -198,8 +201,6 @@ impl Dialogue {
     }
 }
 
-const DEFAULT_BOUNDARIES: [Boundary; 2] = [CoalesceHint::Sentence, CoalesceHint::Completion];
-
 fn boundaries(capabilities: &Capabilities) -> Option<&[Boundary]> {
     capabilities.coalesce_boundaries.as_deref()
 }
@@ -329,7 +330,7 @@ fn not_wider(requested: &Capabilities, honored: &Capabilities, findings: &mut Fi
     {
         wider(rule::RATE_NOT_WIDER, "max_events_per_second", format!("{asked} was asked for, found {given}"));
     }
-    let default_languages = ["en-US".to_owned()];
+    let default_languages = [DEFAULT_LANGUAGE.to_owned()];
     let asked = requested.languages.as_deref().unwrap_or(&default_languages);
     for language in honored.languages.iter().flatten().filter(|language| !asked.contains(language)) {
         wider(rule::LANGUAGES_NOT_WIDER, "languages", format!("{language} was not asked for"));
@@ -367,7 +368,7 @@ fn not_wider(requested: &Capabilities, honored: &Capabilities, findings: &mut Fi
             wider(rule::NOT_WIDER, name, "it was not asked for".to_owned());
         }
     }
-    let asked = requested.supported_conformance_levels.as_deref().unwrap_or(&[1]);
+    let asked = requested.supported_conformance_levels.as_deref().unwrap_or(&[DEFAULT_LEVEL]);
     for level in honored.supported_conformance_levels.iter().flatten().filter(|level| !asked.contains(level))
     {
         wider(rule::NOT_WIDER, "supported_conformance_levels", format!("{level} was not asked for"));

@@ -19,6 +19,7 @@ mod output;
 mod question;
 mod questions;
 mod step;
+pub(crate) mod terms;
 mod tool;
 mod waiting;
 

@@ -1,10 +1,8 @@
 //! One question: what it is about, how it was resolved, and which call it covers.
 
 use super::Resolution;
+use super::terms::{Kinds, Named, countdown};
 use crate::rule::{self, Findings, Rule};
-
-/// Questions that stay open longer should be followed by progress (§6.4.3).
-const COUNTDOWN_SECONDS: u64 = 60;
 
 #[derive(Clone, Debug)]
 pub(super) struct Question {
@@ -35,10 +33,7 @@ pub(super) enum About {
     },
     Meaning {
         question: Box<str>,
-        free_text: bool,
-        yes_no: bool,
-        numeric: bool,
-        choices: Option<Box<[Box<str>]>>,
+        kinds: Kinds,
     },
 }
 
@@ -111,9 +106,9 @@ impl Question {
             return;
         };
         let (total, elapsed) = (deadline.saturating_sub(asked), at.saturating_sub(asked));
-        let reached = |tenths: i64| elapsed.saturating_mul(10) >= total.saturating_mul(tenths);
-        let due = u8::from(reached(5)) + u8::from(reached(9));
-        if self.timeout_seconds > COUNTDOWN_SECONDS && self.progress < due {
+        let points = countdown(asked, self.timeout_seconds, deadline);
+        let due = points.into_iter().flatten().filter(|point| *point <= at).count();
+        if usize::from(self.progress) < due {
             let found = format!("{} was open for {} of {} seconds", self.token, elapsed / 1000, total / 1000);
             findings.push(rule::COUNTDOWN, String::new(), found);
         }
@@ -216,9 +211,8 @@ impl Question {
     /// Whether a question is about this very call, as far as it says (design, decision 6).
     pub(super) fn covers(&self, wish: &Wish<'_>) -> bool {
         let About::Action { tool, call, digest, .. } = &self.about else { return false };
-        tool.as_deref().is_none_or(|tool| tool == wish.tool)
-            && call.as_deref().is_none_or(|call| wish.call == Some(call))
-            && digest.as_deref().is_none_or(|digest| wish.digest == Some(digest))
+        let asked = Named { tool: tool.as_deref(), call: call.as_deref(), digest: digest.as_deref() };
+        asked.covers(&Named { tool: Some(wish.tool), call: wish.call, digest: wish.digest })
     }
 
     /// Whether this question stands in the way of a harmless call: it names the tool, or was refused a moment ago.

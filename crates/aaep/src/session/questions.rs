@@ -7,15 +7,13 @@
 //! ```
 
 use super::question::{About, Heard, Question, Status, Wish};
+use super::terms::{self, Ruling, ruling};
 use super::{Clarification, Confirmation, Step, Waiting};
-use crate::event::Decision;
 use crate::fingerprint::Seen;
-use crate::message::{ClarificationReply, ConfirmationReply, DeadlineExtend, Response};
+use crate::message::{ClarificationReply, ConfirmationReply, DeadlineExtend};
 use crate::rule::{self, Findings, Rule};
 use seal::Timestamp;
 
-/// A person may ask for so many times the first timeout (design, `sayso:deadline.extend`).
-const MOST_EXTENSION: i64 = 10;
 /// So many questions whose action was taken without a recorded reply are remembered in case it still comes.
 const MOST_ACTED: usize = 64;
 
@@ -70,16 +68,7 @@ impl Questions {
         at: Option<Timestamp>,
         findings: &mut Findings,
     ) {
-        let about = About::Meaning {
-            question: asked.question.into(),
-            free_text: asked.free_text,
-            yes_no: asked.yes_no,
-            numeric: asked.numeric,
-            choices: asked
-                .choices
-                .as_ref()
-                .map(|values| values.iter().map(|value| (*value).into()).collect()),
-        };
+        let about = About::Meaning { question: asked.question.into(), kinds: asked.kinds() };
         self.ask(agent, asked.token, asked.timeout_seconds, at, about, findings);
     }
 
@@ -96,7 +85,7 @@ impl Questions {
             findings.push(rule::TOKEN_NEW, "/reply_token".to_owned(), format!("{token} was used before"));
         }
         let asked_millis = at.map(|at| at.unix_millis());
-        let timeout = i64::try_from(timeout_seconds).unwrap_or(i64::MAX).saturating_mul(1000);
+        let timeout = terms::millis(timeout_seconds);
         self.list.push(Question {
             token: token.into(),
             agent,
@@ -133,16 +122,11 @@ impl Questions {
             let found = "this token is a clarification's".to_owned();
             return findings.push(rule::REPLY_TOKEN_KNOWN, "/reply_token".to_owned(), found);
         };
-        let status = match reply.decision {
-            Decision::Accept if *may_accept => {
-                if reply.modified_action.is_some() {
-                    Status::Refused { modified: true }
-                } else {
-                    Status::Accepted { silent: false }
-                }
-            }
-            Decision::Reject if *may_reject => Status::Refused { modified: false },
-            _ => {
+        let status = match ruling(reply, *may_accept, *may_reject) {
+            Some(Ruling::Accepted) => Status::Accepted { silent: false },
+            Some(Ruling::Refused) => Status::Refused { modified: false },
+            Some(Ruling::Modified) => Status::Refused { modified: true },
+            None => {
                 question.heard = Heard::Void;
                 let found = format!("found {:?}", reply.decision.as_str());
                 return findings.push(rule::REPLY_ALLOWED, "/decision".to_owned(), found);
@@ -161,22 +145,12 @@ impl Questions {
         let Some(question) = self.answerable(reply.reply_token.as_str(), &reply.timestamp, findings) else {
             return;
         };
-        let About::Meaning { free_text, yes_no, numeric, choices, .. } = &question.about else {
+        let About::Meaning { kinds, .. } = &question.about else {
             question.heard = Heard::Void;
             let found = "this token is a confirmation's".to_owned();
             return findings.push(rule::REPLY_TOKEN_KNOWN, "/reply_token".to_owned(), found);
         };
-        let broken: Option<Rule> = match &reply.response {
-            Response::Text(text) => match choices {
-                Some(values) if !free_text => {
-                    (!values.iter().any(|value| **value == **text)).then_some(rule::RESPONSE_CHOICE)
-                }
-                _ => (!free_text).then_some(rule::RESPONSE_FITS),
-            },
-            Response::YesNo(_) => (!yes_no).then_some(rule::RESPONSE_FITS),
-            Response::Number(_) => (!numeric).then_some(rule::RESPONSE_FITS),
-        };
-        match broken {
+        match kinds.misfit(&reply.response) {
             // Counts as no reply: the question stays open (§6.5.5).
             Some(rule) => findings.push(rule, "/response".to_owned(), format!("found {:?}", reply.response)),
             None => question.resolve(Status::Answered, Some(reply.timestamp.unix_millis()), findings),
@@ -211,15 +185,11 @@ impl Questions {
     pub(super) fn extend(&mut self, wish: &DeadlineExtend) {
         let question = self.list.iter_mut().find(|question| &*question.token == wish.reply_token.as_str());
         let Some(question) = question.filter(|question| question.status == Status::Open) else { return };
-        let timeout = i64::try_from(question.timeout_seconds).unwrap_or(i64::MAX).saturating_mul(1000);
-        let more = wish
-            .seconds
-            .map_or(timeout, |seconds| i64::try_from(seconds).unwrap_or(i64::MAX).saturating_mul(1000));
         if let (Some(asked), Some(deadline)) = (question.asked_millis, question.deadline_millis)
             && wish.timestamp.unix_millis() < deadline
         {
-            let most = asked.saturating_add(timeout.saturating_mul(MOST_EXTENSION));
-            question.deadline_millis = Some(deadline.saturating_add(more).min(most.max(deadline)));
+            let later = terms::extended(asked, question.timeout_seconds, deadline, wish.seconds);
+            question.deadline_millis = Some(later);
         }
     }
 

@@ -1,5 +1,6 @@
 //! What the session machine needs to know of one event.
 
+use super::terms::Kinds;
 use seal::Timestamp;
 
 /// One event, as the session machine sees it: taken off the event once, while it is checked.
@@ -135,6 +136,19 @@ pub struct Clarification<S> {
     pub numeric: bool,
     /// The values to choose from; none where a choice is no answer.
     pub choices: Option<Vec<S>>,
+}
+
+impl<S: AsRef<str>> Clarification<S> {
+    /// What an answer to it may be.
+    pub(crate) fn kinds(&self) -> Kinds {
+        let choices = |values: &Vec<S>| values.iter().map(|value| value.as_ref().into()).collect();
+        Kinds {
+            free_text: self.free_text,
+            yes_no: self.yes_no,
+            numeric: self.numeric,
+            choices: self.choices.as_ref().map(choices),
+        }
+    }
 }
 
 /// How a question was resolved, as an event tells it (design, decision 15).

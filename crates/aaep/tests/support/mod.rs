@@ -11,6 +11,7 @@
 //! - [`mutation`] and [`edits`]: every single change that can be made to a recording.
 //! - [`reading`]: what a changed recording must still be, read a second time from the protocol.
 //! - [`odd`]: JSON that no agent should write.
+//! - [`shaping`]: what a subscription hears, and when.
 
 #![allow(dead_code, reason = "each test file uses a part of this")]
 
@@ -24,6 +25,7 @@ pub(crate) mod odd;
 pub(crate) mod reading;
 pub(crate) mod recording;
 pub(crate) mod scribe;
+pub(crate) mod shaping;
 pub(crate) mod track;
 pub(crate) mod words;
 

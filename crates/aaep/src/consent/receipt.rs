@@ -1,0 +1,130 @@
+//! Receipts: a resolution in canonical form, for whoever keeps the book to sign.
+
+use seal::{Digest, Timestamp, canonical};
+
+use crate::event::Decision;
+use crate::id::{EventId, ReplyToken, SessionId, SubscriptionId};
+use crate::json::{Kind, Tape, Value, Writer};
+use crate::message::Response;
+use crate::record::Part;
+
+use super::{Answer, By, Resolution};
+
+const TYPE: &str = "sayso:receipt";
+
+/// What attests how a question was resolved, and the action that it was about: canonical JSON (RFC 8785), so that its
+/// digest means something and a signature over it can be checked by anybody.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Receipt {
+    resolution: Resolution,
+    text: String,
+}
+
+impl Receipt {
+    pub(super) fn of(resolution: Resolution) -> Self {
+        let text = write(&resolution);
+        let form = Tape::default().read(&text).ok().and_then(|doc| canonical(&doc.root()).ok());
+        Self { resolution, text: form.unwrap_or(text) }
+    }
+
+    /// Reads one; nothing unless it is, byte for byte, what [`to_json`](Self::to_json) writes.
+    pub fn parse(text: &str) -> Option<Self> {
+        let mut tape = Tape::default();
+        let doc = tape.read(text).ok()?;
+        let receipt = Self::of(read(doc.root())?);
+        (receipt.text == text).then_some(receipt)
+    }
+
+    /// Its canonical text: what is stored, signed and hashed.
+    pub fn to_json(&self) -> &str {
+        &self.text
+    }
+
+    /// The digest of its text.
+    pub fn digest(&self) -> Digest {
+        Digest::of(self.text.as_bytes())
+    }
+
+    /// What it attests.
+    pub fn resolution(&self) -> &Resolution {
+        &self.resolution
+    }
+}
+
+fn write(resolution: &Resolution) -> String {
+    let mut writer = Writer::default();
+    writer.open_object();
+    let mut text = |name: &str, value: &str| {
+        writer.key(name);
+        writer.text(value);
+    };
+    text("type", TYPE);
+    text("reply_token", resolution.token.as_str());
+    text("session_id", resolution.session.as_str());
+    text("agent_id", &resolution.agent);
+    text("event_id", resolution.event.as_str());
+    text("by", resolution.by.as_str());
+    text("asked_at", &time(resolution.asked));
+    text("deadline", &time(resolution.deadline));
+    text("resolved_at", &time(resolution.at));
+    let optional = [
+        ("action_digest", resolution.action_digest.map(|digest| digest.to_string())),
+        ("replied_at", resolution.replied.map(|at| at.to_string())),
+        ("subscription_id", resolution.subscription.as_ref().map(ToString::to_string)),
+        ("principal", resolution.principal.as_ref().map(ToString::to_string)),
+        ("decided_by", resolution.decided_by.as_ref().map(ToString::to_string)),
+    ];
+    for (name, value) in optional {
+        if let Some(value) = value {
+            text(name, &value);
+        }
+    }
+    match &resolution.answer {
+        Answer::Decision(decision) => text("decision", decision.as_str()),
+        Answer::Response(response) => response.write_member("response", &mut writer),
+        Answer::Unavailable => {}
+    }
+    if resolution.modified {
+        writer.key("modified");
+        writer.boolean(true);
+    }
+    writer.close_object();
+    writer.finish()
+}
+
+fn read(root: Value<'_>) -> Option<Resolution> {
+    if root.kind() != Kind::Object || root.member("type")?.text()? != TYPE {
+        return None;
+    }
+    let text = |name: &str| root.member(name).and_then(|value| String::read(value));
+    let answer = match (text("decision"), root.member("response")) {
+        (Some(decision), None) => Answer::Decision(Decision::of(&decision)),
+        (None, Some(response)) => Answer::Response(Response::read(response)?),
+        (None, None) => Answer::Unavailable,
+        _ => return None,
+    };
+    let millis = |name: &str| Some(Timestamp::parse(&text(name)?).ok()?.unix_millis());
+    Some(Resolution {
+        token: ReplyToken::parse(&text("reply_token")?).ok()?,
+        session: SessionId::parse(&text("session_id")?).ok()?,
+        agent: text("agent_id")?.into(),
+        event: EventId::parse(&text("event_id")?).ok()?,
+        action_digest: text("action_digest").and_then(|digest| Digest::parse(&digest)),
+        answer,
+        modified: root.member("modified").and_then(|value| value.boolean()).unwrap_or(false),
+        by: By::of(&text("by")?)?,
+        asked: millis("asked_at")?,
+        deadline: millis("deadline")?,
+        at: millis("resolved_at")?,
+        replied: text("replied_at").and_then(|at| Timestamp::parse_rfc3339(&at).ok()),
+        subscription: text("subscription_id").and_then(|id| SubscriptionId::parse(&id).ok()),
+        principal: text("principal").map(Into::into),
+        decided_by: text("decided_by").map(Into::into),
+    })
+}
+
+/// A time as text, or the nearest that can be written.
+fn time(millis: i64) -> String {
+    let millis = millis.clamp(-62_167_219_200_000, 253_402_300_799_999);
+    Timestamp::from_unix_millis(millis).map(|time| time.to_string()).unwrap_or_default()
+}

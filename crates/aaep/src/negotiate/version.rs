@@ -1,0 +1,101 @@
+//! Which version of AAEP is spoken (§12.5.2, C-C13, C-C14).
+
+use std::cmp::Ordering;
+
+use crate::form::is_version;
+
+/// The highest offered version that a subscriber of the requested one knows: the same major, and not newer, where a
+/// newer patch is none. Nothing if there is none.
+pub(super) fn common<'o>(requested: &str, offered: &'o [String]) -> Option<&'o str> {
+    let requested = Version::of(requested)?;
+    offered
+        .iter()
+        .filter_map(|offer| Some((Version::of(offer)?, &**offer)))
+        .filter(|(offer, _)| offer.major == requested.major && offer.minor <= requested.minor)
+        // A newer patch is understood, but what was asked for comes first.
+        .max_by(|(left, _), (right, _)| {
+            let asked = |version: &Version<'_>| version.compare(&requested) != Ordering::Greater;
+            asked(left).cmp(&asked(right)).then_with(|| left.compare(right))
+        })
+        .map(|(_, offer)| offer)
+}
+
+/// The highest of the offered versions.
+pub(super) fn highest(offered: &[String]) -> Option<&str> {
+    let versions = offered.iter().filter_map(|offer| Some((Version::of(offer)?, &**offer)));
+    let highest = versions.max_by(|(left, _), (right, _)| {
+        let major = |version: &Version<'_>| version.major.parse::<u64>().unwrap_or(u64::MAX);
+        major(left).cmp(&major(right)).then_with(|| left.compare(right))
+    });
+    highest.map(|(_, offer)| offer)
+}
+
+struct Version<'v> {
+    /// As it is written: `01` is not the major 1.
+    major: &'v str,
+    minor: u64,
+    patch: u64,
+    suffix: Option<&'v str>,
+}
+
+impl<'v> Version<'v> {
+    fn of(text: &'v str) -> Option<Self> {
+        if !is_version(text) {
+            return None;
+        }
+        let (numbers, suffix) = match text.split_once('-') {
+            Some((numbers, suffix)) => (numbers, Some(suffix)),
+            None => (text, None),
+        };
+        let mut numbers = numbers.split('.');
+        let major = numbers.next()?;
+        let mut number = || numbers.next()?.parse().ok();
+        Some(Self { major, minor: number()?, patch: number()?, suffix })
+    }
+
+    /// Within one major; a pre-release comes before its release.
+    fn compare(&self, other: &Self) -> Ordering {
+        let key = |version: &Self| (version.minor, version.patch, version.suffix.is_none());
+        key(self).cmp(&key(other)).then_with(|| self.suffix.cmp(&other.suffix))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spoken(requested: &str, offered: &[&str]) -> Option<String> {
+        let offered: Vec<_> = offered.iter().map(ToString::to_string).collect();
+        common(requested, &offered).map(str::to_owned)
+    }
+
+    #[test]
+    fn the_highest_common_version_of_one_major_is_spoken() {
+        // C-C13
+        assert_eq!(spoken("1.0.0", &["1.0.0"]).as_deref(), Some("1.0.0"));
+        assert_eq!(spoken("1.7.2", &["1.0.0", "1.10.0", "1.2.0", "2.0.0"]).as_deref(), Some("1.2.0"));
+        assert_eq!(spoken("1.10.0", &["1.9.0", "1.10.0", "1.2.0"]).as_deref(), Some("1.10.0"));
+        assert_eq!(spoken("99.99.99", &["1.0.0"]), None);
+        assert_eq!(spoken("0.1.0-draft", &["1.0.0"]), None);
+        assert_eq!(spoken("2.0.0", &["1.0.0", "2.1.0"]), None);
+    }
+
+    #[test]
+    fn versions_are_compared_by_major_and_minor() {
+        // C-C14
+        assert_eq!(spoken("1.0.0", &["1.0.3"]).as_deref(), Some("1.0.3"));
+        assert_eq!(spoken("1.0.0", &["1.0.3", "1.0.0"]).as_deref(), Some("1.0.0"));
+        assert_eq!(spoken("1.0.5", &["1.0.3", "1.0.0", "1.0.9"]).as_deref(), Some("1.0.3"));
+        assert_eq!(spoken("1.0.0-rc.1", &["1.0.0"]).as_deref(), Some("1.0.0"));
+        assert_eq!(spoken("1.0.0", &["1.0.0-rc.1", "1.0.0"]).as_deref(), Some("1.0.0"));
+    }
+
+    #[test]
+    fn what_is_no_version_is_not_spoken() {
+        for odd in ["", "1", "1.0", "v1.0.0", "01.0.0", "1.0.0.0", "1.99999999999999999999.0", "١.0.0"] {
+            assert_eq!(spoken(odd, &["1.0.0"]), None, "{odd}");
+        }
+        assert_eq!(spoken("1.0.0", &["1.0", "x"]), None);
+        assert_eq!(highest(&["1.2.0".into(), "1.10.0".into(), "0.9.0".into(), "x".into()]), Some("1.10.0"));
+    }
+}

@@ -1,0 +1,100 @@
+//! Full stops that end no sentence (§5.6.3 knows only "a stop and a space"; UAX #29 leaves this to suppressions).
+
+/// Characters that end a sentence wherever they stand before a space.
+pub(super) const STOPS: [char; 17] =
+    ['.', '!', '?', '。', '！', '？', '｡', '؟', '۔', '।', '॥', '።', '፧', '‼', '⁇', '⁈', '⁉'];
+
+/// Abbreviations that a name or more of the sentence follows, without their last stop, in lower case. Those that may as
+/// well end a sentence (`etc.`) are not here.
+const COMMON: &[&str] =
+    &["dr", "mr", "mrs", "ms", "prof", "st", "jr", "sr", "vs", "cf", "rev", "gen", "hon", "mt", "ft"];
+const ENGLISH: &[&str] = &[
+    "messrs", "mmes", "gov", "sen", "rep", "capt", "col", "lt", "sgt", "maj", "cmdr", "pres", "supt", "dept",
+    "univ", "approx", "esp", "incl", "eg", "ie", "viz", "ave", "blvd", "rd", "jan", "feb", "mar", "apr",
+    "jun", "jul", "aug", "sep", "sept", "oct", "nov", "dec", "mon", "tue", "wed", "thu", "fri", "sat", "sun",
+    "inc", "ltd", "co", "corp",
+];
+const SPANISH: &[&str] = &[
+    "sra", "srta", "sres", "sras", "dra", "d", "dña", "ud", "uds", "vd", "vds", "lic", "ing", "arq", "avda",
+    "av", "ej", "p", "ee", "uu", "gral", "pdte", "pág", "págs", "tel", "depto", "aprox", "fdo", "excmo",
+    "ilmo", "mons",
+];
+const GERMAN: &[&str] = &[
+    "hr", "fr", "frl", "hrn", "dipl", "ing", "bzw", "ca", "evtl", "ggf", "inkl", "exkl", "usw", "vgl", "sog",
+    "bspw", "z", "b", "d", "h", "u", "a", "o", "ä", "i", "s", "v", "str", "nr", "abs", "art", "abt", "tel",
+    "mind", "max", "zzgl", "allg", "geb", "gest", "jan", "feb", "mär", "apr", "jun", "jul", "aug", "sept",
+    "okt", "nov", "dez",
+];
+const FRENCH: &[&str] = &[
+    "m", "mm", "mme", "mmes", "mlle", "mlles", "me", "mgr", "p", "ex", "av", "env", "art", "chap", "tél",
+    "boul", "bd",
+];
+const PORTUGUESE: &[&str] =
+    &["sra", "srta", "dra", "d", "exmo", "av", "pág", "tel", "ex", "p", "eng", "aprox"];
+const ITALIAN: &[&str] = &["sig", "sigg", "dott", "ing", "avv", "on", "es", "p", "pag", "tel"];
+const HINDI: &[&str] = &["डॉ", "श्री", "प्रो", "पं", "सु", "मो", "रु"];
+const ARABIC: &[&str] = &["د", "أ", "م", "ص", "ب", "هـ", "ق"];
+const YORUBA: &[&str] = &["ọ̀gb", "ọ̀gbẹ́ni", "ọ̀mọ̀wé", "alh", "olóyè"];
+
+/// Those that only a number makes one: `No. 5`, but not `No. Then`.
+const NUMBERED: &[&str] = &[
+    "no", "nos", "nr", "núm", "num", "n", "p", "pp", "fig", "figs", "vol", "art", "sec", "ch", "eq", "abb",
+    "kap", "bd", "cap", "pág", "par", "al", "ver",
+];
+
+/// Languages that write an ordinal as a number and a stop: `am 3. Mai`.
+const ORDINAL: &[&str] =
+    &["de", "da", "nb", "nn", "no", "fi", "cs", "sk", "hu", "hr", "sr", "sl", "et", "lv", "is", "tr", "pl"];
+
+/// Whether the full stop that ends `before` ends no sentence, if `next` follows.
+pub(super) fn is_no_end(before: &str, next: char, language: &str) -> bool {
+    let Some(line) = before.strip_suffix('.') else { return false };
+    let line = line.rsplit(['\n', '\r']).next().unwrap_or(line);
+    let token = line.rsplit(char::is_whitespace).next().unwrap_or(line);
+    let word = token.trim_start_matches(|c: char| !c.is_alphanumeric());
+    if word.is_empty() {
+        return false;
+    }
+    let language = language.split('-').next().unwrap_or_default();
+    if word.chars().all(|c| c.is_ascii_digit()) {
+        // An item of a list, or an ordinal.
+        return line.trim_start() == word
+            || word.len() <= 2 && ORDINAL.iter().any(|known| known.eq_ignore_ascii_case(language));
+    }
+    if is_initials(word) {
+        return true;
+    }
+    let word = word.to_lowercase();
+    let holds = |list: &[&str]| list.contains(&&*word);
+    if next.is_numeric() && holds(NUMBERED) {
+        return true;
+    }
+    if holds(COMMON) {
+        return true;
+    }
+    let own = match &*language.to_ascii_lowercase() {
+        "es" => SPANISH,
+        "de" => GERMAN,
+        "fr" => FRENCH,
+        "pt" => PORTUGUESE,
+        "it" => ITALIAN,
+        "hi" => HINDI,
+        "ar" => ARABIC,
+        "yo" => YORUBA,
+        "en" | "" => ENGLISH,
+        _ => &[],
+    };
+    holds(own)
+}
+
+/// `J`, `U.S`, `e.g`, `z.B`: a capital, or single letters between stops.
+fn is_initials(word: &str) -> bool {
+    let single = |part: &str| {
+        let mut chars = part.chars();
+        chars.next().is_some_and(char::is_alphabetic) && chars.next().is_none()
+    };
+    if word.contains('.') {
+        return word.split('.').all(single);
+    }
+    single(word) && word.chars().all(char::is_uppercase)
+}

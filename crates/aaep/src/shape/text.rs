@@ -1,0 +1,218 @@
+//! The text of one output, held until it may be cut.
+
+use std::sync::Arc;
+
+use super::code::{self, Context};
+use super::cut::{self, Found, Grain, Waiting, is_blank_line};
+use super::held::{Out, count, name_text, same_voice, settle_direction};
+use crate::event::{CoalesceHint, Event, OutputStreaming, Payload};
+use crate::id::OutputId;
+use seal::{Digest, Timestamp};
+
+/// How text is cut for one subscription.
+#[derive(Clone, Debug)]
+pub(super) struct Cutter {
+    pub(super) grain: Grain,
+    /// Bytes in one event.
+    pub(super) limit: usize,
+    pub(super) sentences: bool,
+    pub(super) paragraphs: bool,
+    pub(super) key: Digest,
+}
+
+/// What is held of one output.
+#[derive(Debug)]
+pub(super) struct Text<T> {
+    output: Option<OutputId>,
+    agent: Box<str>,
+    held: String,
+    /// The position of its first character.
+    position: u64,
+    context: Context,
+    /// Only a piece that stirs can bring a cut.
+    settled: bool,
+    /// The piece that begins where the held text does.
+    first: Option<Arc<T>>,
+    /// The latest piece, and where it begins in the held text.
+    last: Arc<T>,
+    last_at: Option<usize>,
+}
+
+impl<T: AsRef<Event>> Text<T> {
+    pub(super) fn new(piece: &Arc<T>, chunk: &OutputStreaming) -> Self {
+        Self {
+            output: chunk.output_id.clone(),
+            agent: (**piece).as_ref().envelope.producer.agent_id.as_str().into(),
+            held: String::new(),
+            position: chunk.position,
+            context: Context::default(),
+            settled: true,
+            first: None,
+            last: Arc::clone(piece),
+            last_at: None,
+        }
+    }
+
+    /// Whether a chunk belongs to this output.
+    pub(super) fn is_of(&self, event: &Event, chunk: &OutputStreaming) -> bool {
+        self.output == chunk.output_id
+            && (self.output.is_some() || *self.agent == *event.envelope.producer.agent_id)
+    }
+
+    /// Whether there is nothing that would have to be remembered.
+    pub(super) fn is_empty(&self) -> bool {
+        self.held.is_empty() && self.context.fence.is_none()
+    }
+
+    /// The boundaries are others now: every one has to be looked for again.
+    pub(super) fn unsettle(&mut self) {
+        self.settled = false;
+    }
+
+    /// Takes the next chunk, and says what may leave now.
+    pub(super) fn take(
+        &mut self,
+        piece: &Arc<T>,
+        chunk: &OutputStreaming,
+        cutter: &Cutter,
+        leave: &mut Vec<Out<T>>,
+    ) {
+        let event = (**piece).as_ref();
+        let time = event.envelope.timestamp;
+        let expected = self.position + count(&self.held);
+        if expected != chunk.position || !same_voice((*self.last).as_ref(), event) {
+            self.empty(cutter, time, leave);
+            self.position = chunk.position;
+        }
+        self.last_at = Some(self.held.len());
+        if self.held.is_empty() {
+            self.first = Some(Arc::clone(piece));
+        }
+        self.last = Arc::clone(piece);
+        self.held.push_str(&chunk.chunk);
+        if cut::stirs(&chunk.chunk, cutter.grain) {
+            self.settled = false;
+        }
+        self.cut(chunk.complete, cutter, time, leave);
+        if chunk.complete {
+            leave.push(self.release(self.held.len(), CoalesceHint::Completion, true, cutter, time));
+        }
+    }
+
+    /// Releases all that is held, at a boundary or not.
+    pub(super) fn empty(&mut self, cutter: &Cutter, time: Timestamp, leave: &mut Vec<Out<T>>) {
+        self.cut(false, cutter, time, leave);
+        if !self.held.is_empty() {
+            leave.push(self.release(self.held.len(), CoalesceHint::None, false, cutter, time));
+        }
+    }
+
+    /// The agent has turned to something else: what is whole as it is need not wait for what comes next.
+    pub(super) fn pause(&mut self, cutter: &Cutter, time: Timestamp, leave: &mut Vec<Out<T>>) {
+        if !self.held.is_empty() && self.waiting(self.held.len(), false).is_whole(cutter.grain) {
+            let hint = self.hint(self.held.len(), cutter);
+            leave.push(self.release(self.held.len(), hint, false, cutter, time));
+        }
+    }
+
+    fn waiting(&self, length: usize, ended: bool) -> Waiting<'_> {
+        let event = (*self.last).as_ref();
+        let language = match &event.payload {
+            Payload::OutputStreaming(chunk) => chunk.language.as_deref(),
+            _ => None,
+        };
+        let hints = event.envelope.localization_hints.as_ref();
+        let language = language.or_else(|| hints?.primary_language.as_deref()).unwrap_or_default();
+        Waiting {
+            text: self.held.get(..length).unwrap_or(&self.held),
+            context: self.context,
+            language,
+            ended,
+        }
+    }
+
+    fn cut(&mut self, ended: bool, cutter: &Cutter, time: Timestamp, leave: &mut Vec<Out<T>>) {
+        loop {
+            let long = self.held.len() > cutter.limit;
+            if self.settled && !long && !ended {
+                return;
+            }
+            // What does not fit does not count, so that the cuts are the same in whichever pieces it came.
+            let length = if long { self.held.floor_char_boundary(cutter.limit) } else { self.held.len() };
+            let waiting = self.waiting(length, ended && !long);
+            let (at, hint) = match waiting.first(cutter.grain) {
+                Found::At(at) => (at, self.hint(at, cutter)),
+                Found::Nothing { .. } if long => (waiting.brink(), CoalesceHint::None),
+                Found::Nothing { settled } => {
+                    self.settled = settled;
+                    return;
+                }
+            };
+            if at == 0 {
+                // A limit that is smaller than a character.
+                self.settled = true;
+                return;
+            }
+            leave.push(self.release(at, hint, false, cutter, time));
+            self.settled = false;
+        }
+    }
+
+    /// The widest boundary that is reached there and wanted.
+    fn hint(&self, at: usize, cutter: &Cutter) -> CoalesceHint {
+        let before = &self.held[..at];
+        let space = &before[before.trim_end().len()..];
+        match cutter.grain {
+            _ if cutter.paragraphs && is_blank_line(space) => CoalesceHint::Paragraph,
+            Grain::Word if cutter.sentences && self.waiting(self.held.len(), false).ends_sentence(at) => {
+                CoalesceHint::Sentence
+            }
+            Grain::Word => CoalesceHint::Word,
+            Grain::Sentence => CoalesceHint::Sentence,
+            Grain::Paragraph => CoalesceHint::Paragraph,
+            Grain::Completion => CoalesceHint::None,
+        }
+    }
+
+    fn release(
+        &mut self,
+        at: usize,
+        hint: CoalesceHint,
+        complete: bool,
+        cutter: &Cutter,
+        time: Timestamp,
+    ) -> Out<T> {
+        self.context = code::context_after(&self.held[..at], self.context);
+        let rest = self.held.split_off(at);
+        let text = std::mem::replace(&mut self.held, rest);
+        let position = self.position;
+        self.position += count(&text);
+        let whole = self.first.take().filter(|piece| match &(**piece).as_ref().payload {
+            Payload::OutputStreaming(chunk) => {
+                chunk.chunk == text
+                    && chunk.position == position
+                    && chunk.complete == complete
+                    && chunk.coalesce_hint.as_ref() == Some(&hint)
+            }
+            _ => false,
+        });
+        self.last_at = self.last_at.and_then(|last| last.checked_sub(at));
+        if self.last_at == Some(0) && !self.held.is_empty() {
+            self.first = Some(Arc::clone(&self.last));
+        }
+        if let Some(piece) = whole {
+            return Out::Same(piece);
+        }
+        let mut event = (*self.last).as_ref().clone();
+        event.envelope.timestamp = time;
+        if let Payload::OutputStreaming(chunk) = &mut event.payload {
+            chunk.chunk = text;
+            chunk.position = position;
+            chunk.complete = complete;
+            chunk.coalesce_hint = Some(hint);
+        }
+        settle_direction(&mut event);
+        name_text(&mut event, &cutter.key);
+        Out::Made(Box::new(event))
+    }
+}

@@ -1,0 +1,124 @@
+//! What one subscription wants, and how much may be held for it.
+
+use std::hash::{Hash, Hasher};
+
+use seal::Digest;
+
+use super::cut::Grain;
+use crate::event::Verbosity;
+use crate::message::{Boundary, CognitiveLoad, EventFilters};
+
+/// The terms of a subscription, as far as they shape what it hears (§5.3). The default is the protocol's.
+///
+/// ```
+/// use aaep::shape::Wants;
+/// let slow = Wants { rate: Some(2), ..Wants::default() };
+/// assert_ne!(slow.key(), Wants::default().key());
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Wants {
+    /// How much text is wanted (§5.3.1.2).
+    pub verbosity: Verbosity,
+    /// In which languages, the dearest first (§5.3.1.3).
+    pub languages: Vec<String>,
+    /// Where output may be cut (§5.3.1.6); with `none` it comes as the agent cut it.
+    pub boundaries: Vec<Boundary>,
+    /// Which events are wanted (§5.3.1.7).
+    pub filters: EventFilters,
+    /// At most so many events in a second, criticals aside (§5.3.1.1).
+    pub rate: Option<u64>,
+    /// How much the person can take in (§5.3.1.10).
+    pub cognitive_load: CognitiveLoad,
+    /// How fast text is spoken (§5.3.1.11).
+    pub pace_wpm: Option<u64>,
+    /// Whether confirmations can be answered (§5.3.1.4).
+    pub confirmations: bool,
+    /// Whether clarifications can be answered (§5.3.1.5).
+    pub clarifications: bool,
+}
+
+impl Default for Wants {
+    fn default() -> Self {
+        Self {
+            verbosity: Verbosity::Normal,
+            languages: vec!["en-US".to_owned()],
+            boundaries: vec![Boundary::Sentence, Boundary::Completion],
+            filters: EventFilters::new(),
+            rate: None,
+            cognitive_load: CognitiveLoad::Medium,
+            pace_wpm: None,
+            confirmations: false,
+            clarifications: false,
+        }
+    }
+}
+
+// The filters' unknown members are compared but not hashed, which is all that `Hash` asks for.
+impl Eq for Wants {}
+
+impl Hash for Wants {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.key().hash(state);
+    }
+}
+
+impl Wants {
+    /// Names these wants: the same for equal ones, in every process. Ids of merged events are made with it.
+    pub fn key(&self) -> Digest {
+        let mut text = format!(
+            "{} {:?} {} {} {} {:?} {:?}",
+            self.verbosity,
+            self.rate,
+            self.cognitive_load,
+            self.confirmations,
+            self.clarifications,
+            self.pace_wpm,
+            self.languages
+        );
+        for boundary in &self.boundaries {
+            text.push(' ');
+            text.push_str(boundary.as_str());
+        }
+        let filters = format!("{:?} {:?}", self.filters.include, self.filters.exclude);
+        Digest::of_all([text.as_bytes(), b" ", filters.as_bytes()])
+    }
+
+    /// The finest wanted cut; nothing where output passes as it is. A person with little room for more is not given
+    /// single words, if they would take sentences.
+    pub(super) fn grain(&self) -> Option<Grain> {
+        let wanted = |boundary| self.boundaries.contains(&boundary);
+        if wanted(Boundary::None) {
+            return None;
+        }
+        let low = self.cognitive_load == CognitiveLoad::Low;
+        let coarser = wanted(Boundary::Sentence) || wanted(Boundary::Paragraph);
+        Some(if wanted(Boundary::Word) && !(low && coarser) {
+            Grain::Word
+        } else if wanted(Boundary::Sentence) {
+            Grain::Sentence
+        } else if wanted(Boundary::Paragraph) {
+            Grain::Paragraph
+        } else {
+            Grain::Completion
+        })
+    }
+}
+
+/// How much is held at most. Nothing is ever lost at a limit.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Bytes of text in one event, and so the text that is held of one output: beyond, it is released before its
+    /// boundary, with the hint `none`. At most 16384, because no more is lawful in a chunk (§3.7, §4.3.3).
+    pub text: usize,
+    /// Outputs of which text is held: further ones are not held at all.
+    pub outputs: usize,
+    /// Events that are held for rate and pace: beyond, [`Shaper::is_full`](super::Shaper::is_full) says so, and the
+    /// subscription should be closed (C-C18).
+    pub events: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { text: 16_384, outputs: 1024, events: 10_000 }
+    }
+}

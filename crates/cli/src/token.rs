@@ -1,0 +1,68 @@
+//! `sayso token`: who may speak, hear and answer.
+
+use std::path::PathBuf;
+
+use clap::Subcommand;
+use hub::{Role, Scope};
+use wire::auth::{NewToken, Tokens};
+
+use crate::Outcome;
+use crate::print::{print, tell};
+
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Makes a token, prints it this once, and stores its hash.
+    New(New),
+}
+
+#[derive(clap::Args)]
+struct New {
+    /// What it is for: agent, listener, observer or admin.
+    #[arg(long, value_parser = role)]
+    role: Role,
+    /// Who has it.
+    #[arg(long)]
+    name: String,
+    /// The agent as which an agent's token speaks.
+    #[arg(long, value_name = "ID")]
+    agent_id: Option<String>,
+    /// What a listener may hear, agent:NAME or person:NAME; give it once for each. Everything if not said.
+    #[arg(long, value_name = "SCOPE")]
+    scope: Vec<String>,
+    /// The file of tokens.
+    #[arg(long, value_name = "FILE", default_value = "sayso-tokens")]
+    tokens: PathBuf,
+}
+
+fn role(word: &str) -> Result<Role, String> {
+    Role::parse(word).ok_or_else(|| "a role is agent, listener, observer or admin".to_owned())
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Outcome {
+    let Command::New(new) = &arguments.command;
+    let mut scope = Scope::default();
+    for part in &new.scope {
+        if let Err(why) = scope.add(part) {
+            tell(&format!("sayso: {why}"));
+            return Outcome::Failed;
+        }
+    }
+    let token = NewToken { name: new.name.clone(), role: new.role, agent_id: new.agent_id.clone(), scope };
+    match Tokens::append(&new.tokens, &token, &mut seal::SystemRandom) {
+        Ok(token) => {
+            let printed = print(&format!("{token}\n"));
+            tell(&format!("It is shown this once; {} holds its hash.", new.tokens.display()));
+            printed
+        }
+        Err(why) => {
+            tell(&format!("sayso: {why}"));
+            Outcome::Failed
+        }
+    }
+}

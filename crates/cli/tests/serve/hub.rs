@@ -1,0 +1,241 @@
+//! The real binary as a hub, and a client that speaks plain HTTP to it.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+/// A hub that runs until it is dropped.
+pub(crate) struct Hub {
+    child: Child,
+    pub(crate) address: String,
+    /// What it said before it listened.
+    pub(crate) said: Vec<String>,
+}
+
+impl Hub {
+    pub(crate) fn start(arguments: &[&str]) -> Self {
+        #[allow(clippy::zombie_processes, reason = "it is waited for when the hub is dropped")]
+        let mut child = Command::new(env!("CARGO_BIN_EXE_sayso"))
+            .arg("serve")
+            .args(arguments)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+        let mut said = Vec::new();
+        loop {
+            let line = lines.next().unwrap_or_else(|| panic!("it ended: {said:?}")).unwrap();
+            if let Some(address) = line.strip_prefix("listening on http://") {
+                let address = address.to_owned();
+                // What it says later must not block it.
+                std::thread::spawn(move || lines.for_each(drop));
+                return Self { child, address, said };
+            }
+            said.push(line);
+        }
+    }
+
+    pub(crate) fn open() -> Self {
+        Self::start(&["--memory", "--open", "--listen", "127.0.0.1:0"])
+    }
+
+    pub(crate) fn on_disk(folder: &Path) -> Self {
+        Self::start(&["--open", "--listen", "127.0.0.1:0", "--data", folder.to_str().unwrap()])
+    }
+
+    pub(crate) fn client(&self) -> Client {
+        Client { address: self.address.clone(), headers: String::new() }
+    }
+
+    /// Kills it without a word.
+    pub(crate) fn kill(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
+    /// Asks it to stop, and returns its exit code.
+    pub(crate) fn stop(&mut self) -> i32 {
+        let id = self.child.id().to_string();
+        assert!(Command::new("kill").args(["-TERM", &id]).status().unwrap().success());
+        self.child.wait().unwrap().code().unwrap()
+    }
+}
+
+impl Drop for Hub {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// An answer.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) head: String,
+    pub(crate) body: String,
+}
+
+impl Answer {
+    /// The text of a member of the JSON body.
+    pub(crate) fn text(&self, name: &str) -> String {
+        let value: serde_json::Value =
+            serde_json::from_str(&self.body).unwrap_or_else(|_| panic!("{self:?}"));
+        value[name].as_str().unwrap_or_else(|| panic!("no {name} in {self:?}")).to_owned()
+    }
+}
+
+#[derive(Clone)]
+pub(crate) struct Client {
+    address: String,
+    headers: String,
+}
+
+impl Client {
+    pub(crate) fn with(&self, header: &str) -> Self {
+        Self { address: self.address.clone(), headers: format!("{}{header}\r\n", self.headers) }
+    }
+
+    pub(crate) fn bearer(&self, token: &str) -> Self {
+        self.with(&format!("Authorization: Bearer {token}"))
+    }
+
+    pub(crate) fn connect(&self) -> TcpStream {
+        let stream = TcpStream::connect(&self.address).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        stream
+    }
+
+    /// Sends these bytes as they are, and reads until the other side closes.
+    pub(crate) fn raw(&self, bytes: &[u8]) -> String {
+        let mut stream = self.connect();
+        let _ = stream.write_all(bytes);
+        let mut answer = Vec::new();
+        let _ = stream.read_to_end(&mut answer);
+        String::from_utf8_lossy(&answer).into_owned()
+    }
+
+    pub(crate) fn send(&self, method: &str, path: &str, body: &str) -> Answer {
+        let host = if self.headers.contains("Host:") {
+            String::new()
+        } else {
+            format!("Host: {}\r\n", self.address)
+        };
+        let request = format!(
+            "{method} {path} HTTP/1.1\r\n{host}{}Connection: close\r\nContent-Length: {}\r\n\r\n{body}",
+            self.headers,
+            body.len()
+        );
+        let text = self.raw(request.as_bytes());
+        let (head, body) = text.split_once("\r\n\r\n").unwrap_or_else(|| panic!("no answer: {text:?}"));
+        let status = head.split(' ').nth(1).unwrap().parse().unwrap();
+        Answer { status, head: head.to_owned(), body: body.to_owned() }
+    }
+
+    pub(crate) fn get(&self, path: &str) -> Answer {
+        self.send("GET", path, "")
+    }
+
+    pub(crate) fn post(&self, path: &str, body: &str) -> Answer {
+        self.send("POST", path, body)
+    }
+
+    pub(crate) fn subscribe(&self, capabilities: &str) -> String {
+        let request = format!(
+            r#"{{"type":"subscription.request","aaep_version":"1.0.0","subscriber_id":"test","capabilities":{capabilities}}}"#
+        );
+        let answer = self.post("/aaep/v1/subscriptions", &request);
+        assert_eq!(answer.status, 201, "{answer:?}");
+        let id = answer.text("subscription_id");
+        assert!(answer.head.contains(&format!("Location: /aaep/v1/events?subscription_id={id}")));
+        id
+    }
+
+    pub(crate) fn listen(&self, subscription: &str, last: Option<&str>) -> Ear {
+        let mut stream = self.connect();
+        let last = last.map(|id| format!("Last-Event-ID: {id}\r\n")).unwrap_or_default();
+        let request = format!(
+            "GET /aaep/v1/events?subscription_id={subscription} HTTP/1.1\r\nHost: {}\r\n{}{last}Accept: text/event-stream\r\n\r\n",
+            self.address, self.headers
+        );
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut ear = Ear { lines: BufReader::new(stream) };
+        let mut head = String::new();
+        loop {
+            let line = ear.line();
+            if line.is_empty() {
+                assert!(head.starts_with("HTTP/1.1 200"), "{head}");
+                return ear;
+            }
+            head += &line;
+        }
+    }
+
+    pub(crate) fn start(&self) -> String {
+        let started = r#"{"summary_normal":"Moving money.","localization_hints":{"primary_language":"en"}}"#;
+        let answer = self.post("/agent/v1/sessions", started);
+        assert_eq!(answer.status, 201, "{answer:?}");
+        answer.text("session_id")
+    }
+
+    pub(crate) fn ask(&self, session: &str) -> String {
+        let answer = self.post(&format!("/agent/v1/sessions/{session}/confirmations"), QUESTION);
+        assert_eq!(answer.status, 201, "{answer:?}");
+        answer.text("reply_token")
+    }
+
+    pub(crate) fn reply(&self, subscription: &str, token: &str, decision: &str) -> Answer {
+        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
+        let at = seal::Timestamp::from_unix_millis(i64::try_from(now.as_millis()).unwrap()).unwrap();
+        let reply = format!(
+            r#"{{"type":"confirmation.reply","reply_token":"{token}","decision":"{decision}","subscription_id":"{subscription}","timestamp":"{at}"}}"#
+        );
+        self.post("/aaep/v1/replies", &reply)
+    }
+}
+
+pub(crate) const QUESTION: &str = r#"{"action":"Send 5 euro to Ben.","consequence":"It cannot be undone.","irreversible":true,"risk_level":"high","timeout_seconds":120,"default_decision":"reject","summary_normal":"May I send 5 euro to Ben?","tool":"send","arguments":{"amount":"5.00"}}"#;
+pub(crate) const CAN_REPLY: &str =
+    r#"{"supports_confirmation_reply":true,"supports_clarification_reply":true}"#;
+
+/// Somebody who listens.
+pub(crate) struct Ear {
+    lines: BufReader<TcpStream>,
+}
+
+impl Ear {
+    fn line(&mut self) -> String {
+        let mut line = String::new();
+        self.lines.read_line(&mut line).unwrap();
+        line.trim_end_matches(['\r', '\n']).to_owned()
+    }
+
+    /// The next event: its type without its beginning, its id, and its JSON.
+    pub(crate) fn next(&mut self) -> (String, String, serde_json::Value) {
+        let mut id = String::new();
+        loop {
+            let line = self.line();
+            if let Some(found) = line.strip_prefix("id: ") {
+                found.clone_into(&mut id);
+            } else if let Some(data) = line.strip_prefix("data: ") {
+                let event: serde_json::Value = serde_json::from_str(data).unwrap();
+                let kind = event["type"].as_str().unwrap().replace("aaep:agent.", "");
+                return (kind, id, event);
+            }
+        }
+    }
+
+    pub(crate) fn next_type(&mut self) -> String {
+        self.next().0
+    }
+
+    /// Whether the other side has ended the stream.
+    pub(crate) fn is_over(&mut self) -> bool {
+        let mut rest = String::new();
+        self.lines.read_to_string(&mut rest).is_ok()
+    }
+}

@@ -1,0 +1,14 @@
+//! `sayso serve`, driven as its users do: agents and listeners over HTTP, against the real binary.
+
+#![allow(
+    clippy::expect_used,
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test says what went wrong by panicking"
+)]
+
+mod abuse;
+mod crash;
+mod hub;
+mod life;
+mod tokens;

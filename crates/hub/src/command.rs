@@ -1,0 +1,150 @@
+//! What the hub is asked, and what it answers.
+
+use aaep::rule::Finding;
+
+use crate::delivery::Frame;
+use crate::{LaneId, ListenerId, Principal};
+
+/// Names a question to the hub, so that its answer finds the one who asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RequestId(pub u64);
+
+/// What the hub is asked to do.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Command {
+    /// A `subscription.request`.
+    Subscribe {
+        /// The message.
+        text: String,
+    },
+    /// A connection begins to listen on a subscription.
+    Attach {
+        /// Which.
+        subscription: String,
+        /// The last event that it has.
+        last_event_id: Option<String>,
+        /// The connection.
+        listener: ListenerId,
+    },
+    /// A connection has stopped listening.
+    Detached {
+        /// Which.
+        listener: ListenerId,
+        /// It could not keep up.
+        too_slow: bool,
+    },
+    /// A message of a listener: a reply, more time, stop, renegotiate, close.
+    Say {
+        /// The message.
+        text: String,
+    },
+    /// An agent starts a session.
+    Start {
+        /// The payload of `agent.session.started`, with `producer`, `localization_hints` and `person` beside it.
+        text: String,
+        /// The request's idempotency key.
+        key: Option<String>,
+    },
+    /// An agent says something.
+    Publish {
+        /// The session.
+        session: String,
+        /// The events, type and payload only.
+        events: Vec<String>,
+        /// The request's idempotency key.
+        key: Option<String>,
+    },
+    /// An agent's output as its model makes it.
+    Output {
+        /// The session.
+        session: String,
+        /// The output; the session's only unnamed one if not said.
+        output_id: Option<String>,
+        /// The text.
+        text: String,
+        /// Whether it is whole now.
+        complete: bool,
+        /// The request's idempotency key.
+        key: Option<String>,
+    },
+    /// An agent asks.
+    Ask {
+        /// The session.
+        session: String,
+        /// The payload, with `tool` and `arguments` beside it.
+        text: String,
+        /// For what was meant, rather than for consent.
+        clarify: bool,
+        /// The request's idempotency key.
+        key: Option<String>,
+    },
+    /// An agent wants to know what was answered.
+    Wait {
+        /// The session.
+        session: String,
+        /// The question.
+        token: String,
+        /// Until when it waits; milliseconds since 1970.
+        until: i64,
+    },
+}
+
+/// What the hub answers.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Answer {
+    /// A message of the handshake that says yes.
+    Accepted(String),
+    /// A message of the handshake that says no, and its reason code.
+    Rejected(String, String),
+    /// Done; there is nothing to say.
+    Done,
+    /// JSON to answer with: something was made, or is so.
+    Made(String),
+    /// JSON to answer with: something is so.
+    Found(String),
+    /// It breaks rules; nothing was applied.
+    Unlawful(Vec<Finding>),
+    /// It is not of its form.
+    Bad(String),
+    /// There is no such thing, or it is somebody else's.
+    NotFound,
+    /// Not for this one to do.
+    Forbidden,
+    /// The same key came with something else.
+    Conflict,
+    /// Too much is open.
+    Full(String),
+    /// It could not be stored, so it did not happen.
+    Unavailable(String),
+}
+
+/// What is to be done after a turn.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Output {
+    /// An answer.
+    Answer(RequestId, Answer),
+    /// A frame for everybody on a lane.
+    Frame(LaneId, std::sync::Arc<Frame>),
+    /// A connection joins a lane, with what is for it alone.
+    Join(ListenerId, LaneId, Vec<std::sync::Arc<Frame>>),
+    /// A connection goes over to another lane.
+    Move(ListenerId, LaneId),
+    /// Something for one connection.
+    Give(ListenerId, std::sync::Arc<Frame>),
+    /// A connection is to be let go.
+    Close(ListenerId),
+}
+
+/// Who asks what.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// Its name.
+    pub id: RequestId,
+    /// Who asks.
+    pub who: Principal,
+    /// What.
+    pub command: Command,
+}

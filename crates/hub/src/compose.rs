@@ -1,0 +1,231 @@
+//! Events out of what an agent says: the type and payload are its own, the envelope is the hub's.
+
+use std::fmt;
+
+use aaep::json::{Kind, Value, Writer};
+
+/// What the hub puts around a payload.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Stamp<'s> {
+    pub(crate) event_id: &'s str,
+    pub(crate) session_id: &'s str,
+    pub(crate) timestamp: &'s str,
+    /// The producer, as JSON.
+    pub(crate) producer: &'s str,
+    /// The session's own localization hints, as JSON, for events that bring none.
+    pub(crate) hints: Option<&'s str>,
+    /// The state that the session is in, for state changes that do not say what they leave.
+    pub(crate) state: Option<&'s str>,
+}
+
+/// Why something is no event of an agent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum NotAnEvent {
+    /// Not an object, or without a type.
+    Form,
+    /// This member is the hub's to set.
+    Ours(String),
+}
+
+impl fmt::Display for NotAnEvent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Form => f.write_str("an event is a JSON object with a type"),
+            Self::Ours(name) => write!(f, "{name} is set by the hub; send the type and the payload only"),
+        }
+    }
+}
+
+const CORE: &str = "https://aaep-protocol.org/context/v1";
+const SAYSO: &str = "urn:sayso:context:v1";
+/// Among what the hub adds: the object of sayso's own extension.
+pub(crate) const SAYSO_EXTENSION: &str = "extensions.sayso";
+
+/// Members that only the hub sets.
+const OURS: [&str; 6] =
+    ["aaep_version", "event_id", "session_id", "sequence_number", "timestamp", "producer"];
+/// Members of the envelope that an agent may bring, in the advised order.
+const BROUGHT: [&str; 4] = ["verbosity", "urgency", "localization_hints", "correlation_id"];
+/// Types that are always critical (§3.3.2).
+const CRITICAL: [&str; 4] = [
+    "aaep:agent.session.errored",
+    "aaep:agent.awaiting.confirmation",
+    "aaep:agent.awaiting.clarification",
+    "aaep:agent.handoff.requested",
+];
+
+/// Puts the envelope around what an agent said, members in the advised order. `extra` are members of the payload that the
+/// hub adds, as JSON; they replace the agent's own of that name. `hidden` are members that are for the hub alone.
+pub(crate) fn event(
+    said: &Value<'_>,
+    stamp: &Stamp<'_>,
+    extra: &[(&str, &str)],
+    hidden: &[&str],
+) -> Result<String, NotAnEvent> {
+    let kind = said.member("type").and_then(|kind| kind.text()).ok_or(NotAnEvent::Form)?;
+    if said.kind() != Kind::Object {
+        return Err(NotAnEvent::Form);
+    }
+    if let Some((name, _)) = said.members().find(|(name, _)| OURS.iter().any(|ours| name.is(ours))) {
+        return Err(NotAnEvent::Ours(name.text().unwrap_or_default().into_owned()));
+    }
+    let mut out = Writer::with_capacity(said.source().len() + 512);
+    out.open_object();
+    out.key("@context");
+    context(said, extra, &mut out);
+    for (name, text) in [
+        ("aaep_version", "1.0.0"),
+        ("type", &kind),
+        ("event_id", stamp.event_id),
+        ("session_id", stamp.session_id),
+        ("timestamp", stamp.timestamp),
+    ] {
+        out.key(name);
+        out.text(text);
+    }
+    out.key("producer");
+    out.raw(stamp.producer);
+    for name in BROUGHT {
+        if let Some(value) = said.member(name) {
+            out.key(name);
+            out.raw(value.source());
+        } else if name == "urgency" && CRITICAL.contains(&kind.as_ref()) {
+            out.key(name);
+            out.text("critical");
+        } else if let (true, Some(hints)) = (name == "localization_hints", stamp.hints) {
+            out.key(name);
+            out.raw(hints);
+        }
+    }
+    if let (true, None, Some(state)) =
+        (kind == "aaep:agent.state.changed", said.member("from_state"), stamp.state)
+    {
+        out.key("from_state");
+        out.text(state);
+    }
+    for (name, value) in said.members() {
+        let taken = ["@context", "type", "extensions"].iter().chain(&BROUGHT).any(|known| name.is(known));
+        let taken = taken || hidden.iter().any(|known| name.is(known));
+        if taken || extra.iter().any(|(known, _)| name.is(known)) {
+            continue;
+        }
+        out.key(&name.text().unwrap_or_default());
+        out.raw(value.source());
+    }
+    for (name, json) in extra.iter().filter(|(name, _)| *name != SAYSO_EXTENSION) {
+        out.key(name);
+        out.raw(json);
+    }
+    extensions(said, extra, &mut out);
+    out.close_object();
+    Ok(one_line(out.finish()))
+}
+
+/// The agent's own extensions, and sayso's where the hub has something to say.
+fn extensions(said: &Value<'_>, extra: &[(&str, &str)], out: &mut Writer) {
+    let ours = extra.iter().find(|(name, _)| *name == SAYSO_EXTENSION).map(|(_, json)| *json);
+    let brought = said.member("extensions");
+    match (ours, brought) {
+        (None, None) => {}
+        (None, Some(brought)) => {
+            out.key("extensions");
+            out.raw(brought.source());
+        }
+        (Some(ours), brought) => {
+            out.key("extensions");
+            out.open_object();
+            for (name, value) in brought.iter().flat_map(Value::members).filter(|(name, _)| !name.is("sayso"))
+            {
+                out.key(&name.text().unwrap_or_default());
+                out.raw(value.source());
+            }
+            out.key("sayso");
+            out.raw(ours);
+            out.close_object();
+        }
+    }
+}
+
+/// The agent's own contexts, or the core's, with sayso's where something of sayso stands in the event.
+fn context(said: &Value<'_>, extra: &[(&str, &str)], out: &mut Writer) {
+    let added = extra.iter().any(|(name, _)| *name == SAYSO_EXTENSION);
+    let sayso =
+        added || said.member("extensions").is_some_and(|extensions| extensions.member("sayso").is_some());
+    match said.member("@context") {
+        Some(brought) => out.raw(brought.source()),
+        None if sayso => {
+            out.open_array();
+            out.text(CORE);
+            out.text(SAYSO);
+            out.close_array();
+        }
+        None => out.text(CORE),
+    }
+}
+
+/// SSE and JSON Lines want an event on one line. Line ends between the parts of JSON mean nothing; inside strings they are
+/// escaped already.
+fn one_line(json: String) -> String {
+    if json.contains(['\n', '\r']) { json.replace(['\n', '\r'], " ") } else { json }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use aaep::json::Tape;
+
+    const STAMP: Stamp<'static> = Stamp {
+        event_id: "evt_1",
+        session_id: "sess_1",
+        timestamp: "2026-05-24T14:22:11.000Z",
+        producer: r#"{"agent_id":"bank"}"#,
+        hints: Some(r#"{"primary_language":"en"}"#),
+        state: Some("thinking"),
+    };
+
+    fn composed(said: &str) -> Result<String, NotAnEvent> {
+        let mut tape = Tape::default();
+        event(&tape.read(said).unwrap().root(), &STAMP, &[], &[])
+    }
+
+    #[test]
+    fn the_envelope_is_the_hubs_and_the_payload_the_agents() {
+        let text =
+            composed("{\"type\":\"aaep:agent.tool.invoked\",\n \"tool\":\"fetch\",\"summary_normal\":\"a\"}")
+                .unwrap();
+        assert_eq!(
+            text,
+            r#"{"@context":"https://aaep-protocol.org/context/v1","aaep_version":"1.0.0","type":"aaep:agent.tool.invoked","event_id":"evt_1","session_id":"sess_1","timestamp":"2026-05-24T14:22:11.000Z","producer":{"agent_id":"bank"},"localization_hints":{"primary_language":"en"},"tool":"fetch","summary_normal":"a"}"#
+        );
+    }
+
+    #[test]
+    fn critical_types_are_so_and_states_know_where_they_come_from() {
+        let text = composed(r#"{"type":"aaep:agent.session.errored","error":"x"}"#).unwrap();
+        assert!(text.contains(r#""urgency":"critical""#));
+        let text = composed(r#"{"type":"aaep:agent.state.changed","to_state":"calling_tool"}"#).unwrap();
+        assert!(text.contains(r#""from_state":"thinking","to_state":"calling_tool""#));
+    }
+
+    #[test]
+    fn nobody_sets_what_is_the_hubs() {
+        for name in OURS {
+            let said = format!(r#"{{"type":"aaep:agent.tool.invoked","{name}":1}}"#);
+            assert_eq!(composed(&said), Err(NotAnEvent::Ours(name.to_owned())));
+        }
+        assert_eq!(composed("[]"), Err(NotAnEvent::Form));
+        assert_eq!(composed("{}"), Err(NotAnEvent::Form));
+    }
+
+    #[test]
+    fn what_sayso_adds_is_declared() {
+        let text =
+            composed(r#"{"type":"aaep:agent.tool.invoked","extensions":{"sayso":{"tool":"x"}}}"#).unwrap();
+        assert!(
+            text.starts_with(
+                r#"{"@context":["https://aaep-protocol.org/context/v1","urn:sayso:context:v1"]"#
+            )
+        );
+        assert!(text.ends_with(r#""extensions":{"sayso":{"tool":"x"}}}"#));
+    }
+}

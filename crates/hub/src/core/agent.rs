@@ -1,0 +1,302 @@
+//! Sessions as agents start and leave them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use aaep::SessionId;
+use aaep::json::{Kind, Tape, Value, Writer};
+use aaep::session::Session;
+use seal::Digest;
+
+use super::{Core, Write};
+use crate::Principal;
+use crate::command::Answer;
+
+/// A session that is open.
+pub(super) struct Live {
+    pub(super) id: SessionId,
+    /// Whose it is: only this principal speaks in it.
+    pub(super) owner: Arc<str>,
+    pub(super) agent: Arc<str>,
+    /// For whom it is, where that is said.
+    pub(super) person: Option<Arc<str>>,
+    /// The producer of its events, as JSON.
+    pub(super) producer: Box<str>,
+    /// Localization hints for events that bring none, as JSON.
+    pub(super) hints: Option<Box<str>>,
+    pub(super) machine: Session,
+    pub(super) state: Box<str>,
+    /// When the agent counts as gone.
+    pub(super) lease: i64,
+    /// Calls that are open: tool and call id.
+    pub(super) tools: BTreeSet<(Box<str>, Option<Box<str>>)>,
+    /// Outputs that are open, and how many code points each has.
+    pub(super) outputs: BTreeMap<Option<Box<str>>, u64>,
+}
+
+impl Core {
+    /// `POST /agent/v1/sessions`
+    pub(super) fn start(&mut self, who: &Principal, text: &str, key: Option<&str>, now: i64) -> Answer {
+        if !who.speaks() {
+            return Answer::Forbidden;
+        }
+        let digest = Digest::of(text.as_bytes());
+        if let Some(answer) = self.remembered(who, key, &digest) {
+            return answer;
+        }
+        if self.sessions.len() >= self.limits.sessions {
+            return Answer::Full("too many sessions are open".to_owned());
+        }
+        let mut tape = Tape::default();
+        let doc = match tape.read(text) {
+            Ok(doc) if doc.root().kind() == Kind::Object => doc,
+            Ok(_) => return Answer::Bad("a session is started with a JSON object".to_owned()),
+            Err(error) => return Answer::Bad(format!("not JSON: {error}")),
+        };
+        let root = doc.root();
+        let Some((agent, producer)) = producer(&root, who) else {
+            return Answer::Bad("producer must be an object with an agent_id that is the token's".to_owned());
+        };
+        let id = self.new_id("sess_", now);
+        let Ok(session_id) = SessionId::parse(&id) else { return Answer::Bad("no id".to_owned()) };
+        let person = root.member("requested_by").and_then(|person| person.text());
+        let person = person.map(|person| Arc::from(person.strip_prefix("user:").unwrap_or(&person)));
+        let hints = root.member("localization_hints").map(|hints| Box::from(hints.source()));
+        let live = Live {
+            machine: Session::new(&id).with_max_open(self.limits.open_in_session),
+            id: session_id,
+            owner: who.name.clone(),
+            agent,
+            person,
+            producer,
+            hints,
+            state: "idle".into(),
+            lease: now.saturating_add(self.limits.lease),
+            tools: BTreeSet::new(),
+            outputs: BTreeMap::new(),
+        };
+        self.staged.writes.push(Write::SessionOpened {
+            id: id.as_str().into(),
+            agent: (&*live.agent).into(),
+            principal: (&*live.owner).into(),
+            lease: live.lease,
+            record: live.record(),
+        });
+        self.sessions.insert(id.as_str().into(), live);
+        let event = started(&root);
+        match self.emit(&id, &[event], now) {
+            Ok(_) => {
+                let answer = format!("{{\"session_id\":\"{id}\"}}");
+                self.remember(who, key, &digest, &answer, now);
+                Answer::Made(answer)
+            }
+            Err(answer) => {
+                self.sessions.remove(id.as_str());
+                self.staged.writes.retain(
+                    |write| !matches!(write, Write::SessionOpened { id: opened, .. } if **opened == *id),
+                );
+                answer
+            }
+        }
+    }
+
+    /// The session, if it is this one's.
+    pub(super) fn own(&mut self, who: &Principal, session: &str) -> Option<&mut Live> {
+        self.sessions.get_mut(session).filter(|live| who.speaks() && *live.owner == *who.name)
+    }
+
+    /// An agent that is gone has its session ended for it (design, decision 16).
+    pub(super) fn end_leases(&mut self, now: i64) {
+        let gone: Vec<Box<str>> =
+            self.sessions.iter().filter(|(_, live)| live.lease <= now).map(|(id, _)| id.clone()).collect();
+        for id in gone {
+            self.end_for_it(&id, now);
+        }
+    }
+
+    fn end_for_it(&mut self, id: &str, now: i64) {
+        let Some(live) = self.sessions.get_mut(id) else { return };
+        // Should something stand in the way of a proper end, it is tried again after another lease.
+        live.lease = now.saturating_add(self.limits.lease);
+        let mut events: Vec<String> =
+            live.tools.iter().map(|(tool, call)| closed_tool(tool, call.as_deref())).collect();
+        events.extend(live.outputs.iter().map(|(id, position)| closed_output(id.as_deref(), *position)));
+        events.push(
+            r#"{"type":"aaep:agent.session.errored","localization_hints":{"primary_language":"en"},"error_category":"transient","error_code":"AGENT_GONE","recoverable":false,"summary_normal":"The agent is gone; its session was ended for it."}"#
+                .to_owned(),
+        );
+        let _ = self.emit(id, &events, now);
+    }
+
+    /// What was answered to this key before, if it was used.
+    pub(super) fn remembered(
+        &mut self,
+        who: &Principal,
+        key: Option<&str>,
+        request: &Digest,
+    ) -> Option<Answer> {
+        let key = key?;
+        let same = |digest: &[u8]| digest == request.as_bytes().as_slice();
+        for write in &self.staged.writes {
+            if let Write::Idempotent { principal, key: used, request, response, .. } = write
+                && (**principal == *who.name && **used == *key)
+            {
+                return Some(if same(request) { Answer::Made(response.clone()) } else { Answer::Conflict });
+            }
+        }
+        match self.journal.idempotent(&who.name, key) {
+            Ok(None) => None,
+            Ok(Some(known)) if same(&known.request) => {
+                Some(Answer::Made(String::from_utf8_lossy(&known.response).into_owned()))
+            }
+            Ok(Some(_)) => Some(Answer::Conflict),
+            Err(error) => Some(Answer::Unavailable(error.to_string())),
+        }
+    }
+
+    pub(super) fn remember(
+        &mut self,
+        who: &Principal,
+        key: Option<&str>,
+        request: &Digest,
+        answer: &str,
+        now: i64,
+    ) {
+        if let Some(key) = key {
+            self.staged.writes.push(Write::Idempotent {
+                principal: (&*who.name).into(),
+                key: key.into(),
+                request: request.as_bytes().to_vec(),
+                response: answer.to_owned(),
+                at: now,
+            });
+        }
+    }
+}
+
+impl Live {
+    /// What is needed to go on with it after a restart, beside its events.
+    fn record(&self) -> String {
+        let mut writer = Writer::default();
+        writer.open_object();
+        writer.key("producer");
+        writer.raw(&self.producer);
+        if let Some(hints) = &self.hints {
+            writer.key("hints");
+            writer.raw(hints);
+        }
+        if let Some(person) = &self.person {
+            writer.key("person");
+            writer.text(person);
+        }
+        writer.close_object();
+        writer.finish()
+    }
+
+    /// A session as it was stored; its events are yet to be replayed.
+    pub(super) fn restored(
+        stored: &journal::stored::OpenSession,
+        max_open: usize,
+        lease: i64,
+    ) -> Option<Self> {
+        let record = std::str::from_utf8(&stored.record).ok()?;
+        let mut tape = Tape::default();
+        let doc = tape.read(record).ok()?;
+        let root = doc.root();
+        Some(Self {
+            id: SessionId::parse(&stored.id).ok()?,
+            owner: stored.principal.as_str().into(),
+            agent: stored.agent.as_str().into(),
+            person: root.member("person").and_then(|person| person.text()).map(|person| Arc::from(&*person)),
+            producer: root.member("producer")?.source().into(),
+            hints: root.member("hints").map(|hints| hints.source().into()),
+            machine: Session::new(&stored.id).with_max_open(max_open),
+            state: "idle".into(),
+            lease,
+            tools: BTreeSet::new(),
+            outputs: BTreeMap::new(),
+        })
+    }
+}
+
+/// Who speaks, and the producer of its events as JSON: the token's agent and no other; without a token, whom the request
+/// names, or `local`.
+fn producer(root: &Value<'_>, who: &Principal) -> Option<(Arc<str>, Box<str>)> {
+    if let Some(named) = root.member("producer") {
+        let agent = named.member("agent_id")?.text()?;
+        let allowed = who.agent_id.as_deref().is_none_or(|own| own == agent);
+        return allowed.then(|| (Arc::from(&*agent), named.source().into()));
+    }
+    let agent: Arc<str> = who.agent_id.clone().unwrap_or_else(|| "local".into());
+    let mut writer = Writer::default();
+    writer.open_object();
+    writer.key("agent_id");
+    writer.text(&agent);
+    writer.close_object();
+    Some((agent, writer.finish().into()))
+}
+
+/// The event that starts a session: the request, without what is the hub's.
+fn started(root: &Value<'_>) -> String {
+    let mut writer = Writer::default();
+    writer.open_object();
+    writer.key("type");
+    writer.text("aaep:agent.session.started");
+    for (name, value) in root.members() {
+        if !["type", "producer"].iter().any(|ours| name.is(ours)) {
+            writer.key(&name.text().unwrap_or_default());
+            writer.raw(value.source());
+        }
+    }
+    writer.close_object();
+    writer.finish()
+}
+
+fn closed_tool(tool: &str, call: Option<&str>) -> String {
+    let mut writer = Writer::default();
+    writer.open_object();
+    for (name, text) in [
+        ("type", Some("aaep:agent.tool.completed")),
+        ("tool", Some(tool)),
+        ("tool_call_id", call),
+        ("status", Some("error")),
+        ("summary_normal", Some("The agent is gone before the tool was done.")),
+        ("error_message", Some("The agent is gone.")),
+    ] {
+        if let Some(text) = text {
+            writer.key(name);
+            writer.text(text);
+        }
+    }
+    english(&mut writer);
+    writer.close_object();
+    writer.finish()
+}
+
+fn closed_output(id: Option<&str>, position: u64) -> String {
+    let mut writer = Writer::default();
+    writer.open_object();
+    writer.key("type");
+    writer.text("aaep:agent.output.streaming");
+    if let Some(id) = id {
+        writer.key("output_id");
+        writer.text(id);
+    }
+    writer.key("chunk");
+    writer.text("");
+    writer.key("position");
+    writer.integer(i64::try_from(position).unwrap_or(i64::MAX));
+    writer.key("complete");
+    writer.boolean(true);
+    writer.key("coalesce_hint");
+    writer.text("completion");
+    english(&mut writer);
+    writer.close_object();
+    writer.finish()
+}
+
+/// What the hub itself says is in English.
+fn english(writer: &mut Writer) {
+    writer.key("localization_hints");
+    writer.raw(r#"{"primary_language":"en"}"#);
+}

@@ -1,0 +1,286 @@
+//! The hub without clock, disk or sockets of its own: requests in, answers and frames out, a turn at a time.
+//!
+//! [`Core::turn`] takes all requests that have come in, and the time. It judges each, stages what follows from it, writes
+//! all of that to the journal in one batch, and only then lets it hold and says what to tell whom. If the batch cannot be
+//! written, nothing of the turn happened: the state is made again from the journal and everybody is told so.
+//! [`Core::next_deadline`] says when to take a turn though nobody asks.
+
+mod agent;
+mod ask;
+mod lanes;
+mod listener;
+mod output;
+mod publish;
+mod restore;
+
+use std::collections::HashMap;
+use std::hash::RandomState;
+use std::sync::Arc;
+
+use aaep::check::Validator;
+use aaep::consent::{self, Decided, Questions};
+use aaep::event::{Event, Producer};
+use aaep::negotiate::Offer;
+use journal::Journal;
+use seal::Random;
+
+use crate::command::{Answer, Command, Output, Request, RequestId};
+use crate::delivery::Frame;
+use crate::write::Write;
+use lanes::Lanes;
+use listener::Subscription;
+
+/// How much the hub takes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Open sessions.
+    pub sessions: usize,
+    /// Open subscriptions.
+    pub subscriptions: usize,
+    /// Events in one request.
+    pub events_in_request: usize,
+    /// Tools, outputs and questions that are open in one session, each.
+    pub open_in_session: usize,
+    /// Questions.
+    pub questions: consent::Limits,
+    /// For so long an agent counts as there without a sign of life, in milliseconds.
+    pub lease: i64,
+    /// For so long a subscription outlives its connection, in milliseconds (C-C17).
+    pub resume_window: i64,
+    /// At most so many events are replayed to a listener that returns.
+    pub replay: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            sessions: 10_000,
+            subscriptions: 100_000,
+            events_in_request: 1_000,
+            open_in_session: 256,
+            questions: consent::Limits::default(),
+            lease: 300_000,
+            resume_window: 30_000,
+            replay: 1_024,
+        }
+    }
+}
+
+/// An event that is on disk.
+#[derive(Debug)]
+pub(crate) struct Heard {
+    pub(crate) event: Event,
+    pub(crate) frame: Arc<Frame>,
+}
+
+impl AsRef<Event> for Heard {
+    fn as_ref(&self) -> &Event {
+        &self.event
+    }
+}
+
+/// Where randomness comes from.
+type Source = dyn FnMut(&mut [u8]) + Send;
+
+/// The hub.
+pub struct Core {
+    journal: Box<dyn Journal>,
+    random: Box<Source>,
+    limits: Limits,
+    offer: Offer,
+    validator: Validator,
+    sessions: HashMap<Box<str>, agent::Live>,
+    subscriptions: HashMap<Box<str>, Subscription>,
+    /// Which subscription each connection listens on.
+    listeners: HashMap<crate::ListenerId, Box<str>>,
+    lanes: Lanes,
+    questions: Questions<RandomState>,
+    waiting: Vec<ask::Waiting>,
+    /// The position of the last event.
+    position: u64,
+    staged: Staged,
+}
+
+/// What a turn will have done once it is on disk.
+#[derive(Default)]
+struct Staged {
+    writes: Vec<Write>,
+    /// In the order in which it is to hold.
+    after: Vec<After>,
+    /// Questions that were resolved, for agents who ask about them in the same turn.
+    resolved: Vec<(aaep::ReplyToken, aaep::SessionId, Answer)>,
+    /// Answers to requests that waited on nothing.
+    answers: Vec<(RequestId, Answer)>,
+}
+
+enum After {
+    /// An event is heard by whoever may hear it.
+    Event { heard: Arc<Heard>, agent: Arc<str>, person: Option<Arc<str>> },
+    /// A decision holds.
+    Decided(Decided),
+    /// An output that is ready.
+    Output(Output),
+    /// A connection listens, and is told what it missed.
+    Attach(listener::Attach),
+}
+
+impl Core {
+    /// The hub over a journal, as it was when it stopped.
+    pub fn new(
+        journal: Box<dyn Journal>,
+        producer: Producer,
+        limits: Limits,
+        random: impl FnMut(&mut [u8]) + Send + 'static,
+        now: i64,
+    ) -> Result<Self, journal::Error> {
+        let mut core = Self {
+            journal,
+            random: Box::new(random),
+            limits,
+            offer: Offer::new(producer),
+            validator: Validator::new(),
+            sessions: HashMap::new(),
+            subscriptions: HashMap::new(),
+            listeners: HashMap::new(),
+            lanes: Lanes::default(),
+            questions: Questions::new(limits.questions, RandomState::new()),
+            waiting: Vec::new(),
+            position: 0,
+            staged: Staged::default(),
+        };
+        core.restore(now)?;
+        Ok(core)
+    }
+
+    /// Takes a turn.
+    pub fn turn(&mut self, requests: Vec<Request>, now: i64) -> Vec<Output> {
+        for request in requests {
+            self.follow(request, now);
+        }
+        self.wake(now);
+        self.finish(now)
+    }
+
+    /// When the next turn is due though nobody asks.
+    pub fn next_deadline(&self) -> Option<i64> {
+        let waits = self.waiting.iter().map(|waiting| waiting.until);
+        let leases = self.sessions.values().map(|live| live.lease);
+        let parts = [self.questions.next_deadline(), self.lanes.next_deadline()];
+        parts.into_iter().flatten().chain(waits).chain(leases).min()
+    }
+
+    fn follow(&mut self, request: Request, now: i64) {
+        let Request { id, who, command } = request;
+        let answer = match command {
+            Command::Subscribe { text } => Some(self.subscribe(&who, &text)),
+            Command::Attach { subscription, last_event_id, listener } => {
+                Some(self.attach(&who, &subscription, last_event_id, listener, now))
+            }
+            Command::Detached { listener, too_slow } => {
+                self.detached(listener, too_slow, now);
+                None
+            }
+            Command::Say { text } => Some(self.say(&who, &text, now)),
+            Command::Start { text, key } => Some(self.start(&who, &text, key.as_deref(), now)),
+            Command::Publish { session, events, key } => {
+                Some(self.publish(&who, &session, &events, key.as_deref(), now))
+            }
+            Command::Output { session, output_id, text, complete, key } => {
+                let output = output::Piece { id: output_id.as_deref(), text: &text, complete };
+                Some(self.output(&who, &session, &output, key.as_deref(), now))
+            }
+            Command::Ask { session, text, clarify, key } => {
+                Some(self.ask(&who, &session, &text, clarify, key.as_deref(), now))
+            }
+            Command::Wait { session, token, until } => self.wait(id, &who, &session, &token, until, now),
+        };
+        if let Some(answer) = answer {
+            self.staged.answers.push((id, answer));
+        }
+    }
+
+    /// What is due by the clock alone.
+    fn wake(&mut self, now: i64) {
+        let decided = self.questions.wake(now);
+        self.decide(decided, now);
+        self.end_leases(now);
+        self.end_waits(now);
+    }
+
+    /// Writes what was staged, lets it hold, and says what to tell whom.
+    fn finish(&mut self, now: i64) -> Vec<Output> {
+        let staged = std::mem::take(&mut self.staged);
+        if !staged.writes.is_empty() {
+            let entries: Vec<_> = staged.writes.iter().map(Write::entry).collect();
+            if let Err(error) = self.journal.commit(&entries) {
+                return self.undo(staged, &error, now);
+            }
+        }
+        let mut outputs = Vec::new();
+        for after in staged.after {
+            match after {
+                After::Event { heard, agent, person } => {
+                    self.lanes.hear(&heard, &agent, person.as_deref(), now, &mut outputs);
+                }
+                After::Decided(decided) => self.questions.commit(decided),
+                After::Output(output) => outputs.push(output),
+                After::Attach(attach) => self.attached(attach, now, &mut outputs),
+            }
+        }
+        self.lanes.pull(now, &mut outputs);
+        outputs.extend(staged.answers.into_iter().map(|(id, answer)| Output::Answer(id, answer)));
+        self.answer_waits(&mut outputs);
+        outputs
+    }
+
+    /// Nothing of the turn happened. What is on disk is what holds; whoever asked for something may ask again.
+    fn undo(&mut self, staged: Staged, error: &journal::Error, now: i64) -> Vec<Output> {
+        for after in staged.after {
+            if let After::Decided(decided) = after {
+                self.questions.abandon(decided);
+            }
+        }
+        let why = format!("nothing could be stored: {error}");
+        let mut outputs: Vec<_> = staged
+            .answers
+            .into_iter()
+            .map(|(id, _)| Output::Answer(id, Answer::Unavailable(why.clone())))
+            .collect();
+        for waiting in std::mem::take(&mut self.waiting) {
+            outputs.push(Output::Answer(waiting.request, Answer::Unavailable(why.clone())));
+        }
+        // Connections are let go: they come back and resume from what is on disk.
+        outputs.extend(std::mem::take(&mut self.listeners).into_keys().map(Output::Close));
+        let _ = self.restore(now);
+        outputs
+    }
+
+    fn fill(&mut self, bytes: &mut [u8]) {
+        self.random.as_mut().fill(bytes);
+    }
+
+    /// An id that grows with time, which journals like, and cannot be guessed.
+    fn new_id(&mut self, prefix: &str, now: i64) -> String {
+        let mut random = [0; 10];
+        self.fill(&mut random);
+        let time = now.to_be_bytes();
+        let mut id = String::with_capacity(prefix.len() + 32);
+        id.push_str(prefix);
+        for byte in time.get(2..).unwrap_or_default().iter().chain(&random) {
+            for digit in [byte >> 4, byte & 15] {
+                id.push(char::from(b"0123456789abcdef"[usize::from(digit)]));
+            }
+        }
+        id
+    }
+}
+
+impl std::fmt::Debug for Core {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Core")
+            .field("sessions", &self.sessions.len())
+            .field("subscriptions", &self.subscriptions.len())
+            .field("position", &self.position)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,103 @@
+//! Output as a model makes it: text however cut goes in, and events with their positions come of it.
+
+use aaep::json::Writer;
+use seal::Digest;
+
+use super::Core;
+use crate::Principal;
+use crate::command::Answer;
+
+/// A piece of an output.
+pub(super) struct Piece<'p> {
+    pub(super) id: Option<&'p str>,
+    pub(super) text: &'p str,
+    pub(super) complete: bool,
+}
+
+/// No event carries more code points of an output.
+const LONGEST: usize = 8192;
+
+impl Core {
+    /// `POST /agent/v1/sessions/{id}/output`
+    pub(super) fn output(
+        &mut self,
+        who: &Principal,
+        session: &str,
+        piece: &Piece<'_>,
+        key: Option<&str>,
+        now: i64,
+    ) -> Answer {
+        let Some(live) = self.own(who, session) else { return Answer::NotFound };
+        let name = piece.id.map(Box::from);
+        let mut position = live.outputs.get(&name).copied().unwrap_or(0);
+        let writes = &*live.state == "writing_output";
+        let whole = [session, piece.id.unwrap_or(""), if piece.complete { "1" } else { "0" }, piece.text];
+        let digest = Digest::of_all(whole.map(str::as_bytes));
+        if let Some(answer) = self.remembered(who, key, &digest) {
+            return answer;
+        }
+        if piece.text.is_empty() && !piece.complete {
+            return Answer::Bad("there is no text, and complete is not said".to_owned());
+        }
+        let mut events = Vec::new();
+        if !writes {
+            events.push(state("writing_output"));
+        }
+        let pieces = cut(piece.text);
+        let last = pieces.len() - 1;
+        for (at, text) in pieces.into_iter().enumerate() {
+            events.push(chunk(piece.id, text, position, piece.complete && at == last));
+            position += text.chars().count() as u64;
+        }
+        if piece.complete {
+            events.push(state("thinking"));
+        }
+        match self.emit(session, &events, now) {
+            Ok(ids) => {
+                let ids: Vec<_> = ids.iter().map(|id| format!("\"{id}\"")).collect();
+                let answer = format!("{{\"event_ids\":[{}]}}", ids.join(","));
+                self.remember(who, key, &digest, &answer, now);
+                Answer::Found(answer)
+            }
+            Err(answer) => answer,
+        }
+    }
+}
+
+fn state(to: &str) -> String {
+    format!(r#"{{"type":"aaep:agent.state.changed","to_state":"{to}"}}"#)
+}
+
+/// At least one piece, none too long.
+fn cut(text: &str) -> Vec<&str> {
+    let mut pieces = Vec::new();
+    let mut rest = text;
+    while let Some((at, _)) = rest.char_indices().nth(LONGEST) {
+        let (piece, after) = rest.split_at(at);
+        pieces.push(piece);
+        rest = after;
+    }
+    pieces.push(rest);
+    pieces
+}
+
+fn chunk(id: Option<&str>, text: &str, position: u64, complete: bool) -> String {
+    let mut writer = Writer::with_capacity(text.len() + 128);
+    writer.open_object();
+    writer.key("type");
+    writer.text("aaep:agent.output.streaming");
+    if let Some(id) = id {
+        writer.key("output_id");
+        writer.text(id);
+    }
+    writer.key("chunk");
+    writer.text(text);
+    writer.key("position");
+    writer.integer(i64::try_from(position).unwrap_or(i64::MAX));
+    writer.key("complete");
+    writer.boolean(complete);
+    writer.key("coalesce_hint");
+    writer.text(if complete { "completion" } else { "none" });
+    writer.close_object();
+    writer.finish()
+}

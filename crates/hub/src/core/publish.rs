@@ -1,0 +1,226 @@
+//! Events: judged, staged, and heard once they are on disk.
+
+use std::sync::Arc;
+
+use aaep::check::Checked;
+use aaep::consent::{Action, Call};
+use aaep::event::{Event, Urgency};
+use aaep::json::Tape;
+use aaep::rule::{Face, Finding, Findings, Severity};
+use aaep::session::Body;
+use aaep::{ReplyToken, Timestamp};
+use seal::Digest;
+
+use super::agent::Live;
+use super::ask::{binding, broken};
+use super::{After, Core, Heard, Write};
+use crate::Principal;
+use crate::command::Answer;
+use crate::compose::{self, SAYSO_EXTENSION, Stamp};
+use crate::delivery::Frame;
+
+impl Core {
+    /// `POST /agent/v1/sessions/{id}/events`: all or nothing.
+    pub(super) fn publish(
+        &mut self,
+        who: &Principal,
+        session: &str,
+        events: &[String],
+        key: Option<&str>,
+        now: i64,
+    ) -> Answer {
+        if self.own(who, session).is_none() {
+            return Answer::NotFound;
+        }
+        let digest = Digest::of_all([session.as_bytes(), events.join("\n").as_bytes()]);
+        if let Some(answer) = self.remembered(who, key, &digest) {
+            return answer;
+        }
+        if events.is_empty() || events.len() > self.limits.events_in_request {
+            return Answer::Bad(format!("a request has 1 to {} events", self.limits.events_in_request));
+        }
+        match self.emit(session, events, now) {
+            Ok(ids) => {
+                let ids: Vec<_> = ids.iter().map(|id| format!("\"{id}\"")).collect();
+                let answer = format!("{{\"event_ids\":[{}]}}", ids.join(","));
+                self.remember(who, key, &digest, &answer, now);
+                Answer::Found(answer)
+            }
+            Err(answer) => answer,
+        }
+    }
+
+    /// Stages events of a session, all or none; returns their ids.
+    pub(super) fn emit(&mut self, session: &str, events: &[String], now: i64) -> Result<Vec<String>, Answer> {
+        let Some(live) = self.sessions.get(session) else { return Err(Answer::NotFound) };
+        let before = (live.machine.clone(), live.state.clone(), live.tools.clone(), live.outputs.clone());
+        let (writes, after, position) = (self.staged.writes.len(), self.staged.after.len(), self.position);
+        let mut ids = Vec::with_capacity(events.len());
+        for event in events {
+            match self.emit_one(session, event, &[], now) {
+                Ok(id) => ids.push(id),
+                Err(answer) => {
+                    self.staged.writes.truncate(writes);
+                    for undone in self.staged.after.split_off(after) {
+                        if let After::Decided(decided) = undone {
+                            self.questions.abandon(decided);
+                        }
+                    }
+                    self.position = position;
+                    if let Some(live) = self.sessions.get_mut(session) {
+                        (live.machine, live.state, live.tools, live.outputs) = before;
+                        live.lease = now.saturating_add(self.limits.lease);
+                    }
+                    return Err(answer);
+                }
+            }
+        }
+        if let Some(live) = self.sessions.get_mut(session) {
+            live.lease = now.saturating_add(self.limits.lease);
+        }
+        self.end_if_over(session, now);
+        Ok(ids)
+    }
+
+    /// Stages one event.
+    pub(super) fn emit_one(
+        &mut self,
+        session: &str,
+        said: &str,
+        extra: &[(&str, &str)],
+        now: i64,
+    ) -> Result<String, Answer> {
+        let id = self.new_id("evt_", now);
+        let timestamp = Timestamp::from_unix_millis(now).map(|at| at.to_string()).unwrap_or_default();
+        let Some(live) = self.sessions.get_mut(session) else { return Err(Answer::NotFound) };
+        let mut tape = Tape::default();
+        let doc = tape.read(said).map_err(|error| Answer::Bad(format!("not JSON: {error}")))?;
+        let stamp = Stamp {
+            event_id: &id,
+            session_id: session,
+            timestamp: &timestamp,
+            producer: &live.producer,
+            hints: live.hints.as_deref(),
+            state: Some(&live.state),
+        };
+        // What binds a call to its question stands beside the payload, and is not told to listeners.
+        let root = doc.root();
+        let token = root.member("reply_token").and_then(|token| ReplyToken::parse(&token.text()?).ok());
+        let is_call = root.member("type").is_some_and(|kind| kind.is("aaep:agent.tool.invoked"));
+        let arguments = root.member("arguments").map(|arguments| arguments.source().to_owned());
+        let hidden: &[&str] = if is_call { &["reply_token", "arguments"] } else { &[] };
+        let bound = match (is_call, root.member("tool").and_then(|tool| tool.text()), &arguments) {
+            (true, Some(tool), Some(arguments)) => {
+                let action = Action::new(&tool, arguments).map_err(|why| Answer::Bad(why.to_string()))?;
+                Some(binding(&tool, Some(&action.digest())))
+            }
+            _ => None,
+        };
+        let mut added = extra.to_vec();
+        added.extend(bound.iter().map(|json| (SAYSO_EXTENSION, json.as_str())));
+        let text =
+            compose::event(&root, &stamp, &added, hidden).map_err(|why| Answer::Bad(why.to_string()))?;
+        self.stage(session, &id, &text, token.as_ref(), arguments.as_deref(), now)?;
+        Ok(id)
+    }
+
+    /// Judges a whole event and stages it.
+    fn stage(
+        &mut self,
+        session: &str,
+        id: &str,
+        text: &str,
+        token: Option<&ReplyToken>,
+        arguments: Option<&str>,
+        now: i64,
+    ) -> Result<(), Answer> {
+        let mut tape = Tape::default();
+        let doc = tape.read(text).map_err(|error| Answer::Bad(format!("not JSON: {error}")))?;
+        let mut findings = Findings::new(Face::Strict);
+        let checked = self.validator.check(&doc, &mut findings);
+        let errors = |list: Vec<Finding>| -> Vec<Finding> {
+            list.into_iter().filter(|finding| finding.severity == Severity::Error).collect()
+        };
+        if findings.has_error() {
+            return Err(Answer::Unlawful(errors(findings.take())));
+        }
+        let Checked::Event(step) = checked else { return Err(Answer::Bad("not an event".to_owned())) };
+        let step = step.borrow();
+        let Some(live) = self.sessions.get_mut(session) else { return Err(Answer::NotFound) };
+        live.machine.admit(&step).map_err(|found| Answer::Unlawful(errors(found)))?;
+        live.note(&step.body);
+        let Some(event) = Event::read(&doc) else { return Err(Answer::Bad("not an event".to_owned())) };
+        if let Body::ToolInvoked { tool, call, high_risk, irreversible, .. } = &step.body
+            && (*high_risk || *irreversible)
+        {
+            let call =
+                Call { session: &live.id, token, tool, call: *call, arguments, irreversible: *irreversible };
+            let decided = self.questions.spend(&call).map_err(|why| {
+                Answer::Unlawful(vec![broken(why.rule(*irreversible), "/tool", why.to_string())])
+            })?;
+            self.decide(decided, now);
+        }
+        let critical =
+            event.envelope.event_type.is_critical() || event.envelope.urgency == Some(Urgency::Critical);
+        self.position += 1;
+        let body: Arc<str> = text.into();
+        // What leads into a question goes in front of it, and so overtakes with it (design, decision 10).
+        let leads = matches!(&step.body, Body::State { to: "awaiting_input", .. });
+        let last = matches!(&step.body, Body::Completed | Body::Errored | Body::Cancelled);
+        let frame = Frame::event(id, &body, self.position, critical || leads).of_session(session, last);
+        let frame = Arc::new(frame);
+        self.staged.writes.push(Write::Event {
+            position: self.position,
+            session: session.into(),
+            event_id: id.into(),
+            at: now,
+            critical,
+            body,
+        });
+        let (agent, person) = match self.sessions.get(session) {
+            Some(live) => (live.agent.clone(), live.person.clone()),
+            None => return Err(Answer::NotFound),
+        };
+        self.staged.after.push(After::Event { heard: Arc::new(Heard { event, frame }), agent, person });
+        Ok(())
+    }
+
+    /// A session that has said its last word is over: its questions are refused, and it is forgotten.
+    fn end_if_over(&mut self, session: &str, now: i64) {
+        let Some(live) = self.sessions.get(session).filter(|live| !live.machine.is_open()) else { return };
+        let decided = self.questions.end(&live.id.clone(), now);
+        self.decide(decided, now);
+        self.staged.writes.push(Write::SessionEnded { id: session.into(), at: now });
+        self.sessions.remove(session);
+    }
+}
+
+impl Live {
+    /// What the hub itself remembers of an event.
+    pub(super) fn note(&mut self, body: &Body<&str>) {
+        match body {
+            Body::State { to, .. } => self.state = (*to).into(),
+            Body::ToolInvoked { tool, call, .. } => {
+                self.tools.insert(((*tool).into(), call.map(Into::into)));
+            }
+            Body::Output { output, position, length, complete, .. } => {
+                let id = output.map(Box::from);
+                if *complete {
+                    self.outputs.remove(&id);
+                } else {
+                    self.outputs.insert(id, position + length);
+                }
+            }
+            Body::ToolCompleted { tool, call } => {
+                let known = (Box::from(*tool), call.map(Box::from));
+                if !self.tools.remove(&known) {
+                    let other = self.tools.iter().find(|(name, _)| **name == **tool).cloned();
+                    if let Some(other) = other {
+                        self.tools.remove(&other);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+}

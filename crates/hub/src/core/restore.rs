@@ -1,0 +1,112 @@
+//! The hub as it was: open sessions from their events, questions from the ledger, subscriptions from their terms.
+
+use std::hash::RandomState;
+use std::sync::Arc;
+
+use aaep::SubscriptionId;
+use aaep::check::Checked;
+use aaep::consent::{Question, Questions};
+use aaep::event::Producer;
+use aaep::json::Tape;
+use aaep::message::Message;
+use aaep::negotiate::{Offer, Terms};
+use aaep::rule::{Face, Findings};
+use journal::{Error, Position};
+
+use super::Core;
+use super::agent::Live;
+use super::ask::status_of;
+use super::listener::Subscription;
+use crate::{Principal, Role, Scope};
+
+/// So many events are read at a time.
+const PAGE: usize = 512;
+
+impl Core {
+    /// Makes everything again from the journal. Connections are gone; who had one may come back within the window.
+    pub(super) fn restore(&mut self, now: i64) -> Result<(), Error> {
+        let alive = self.journal.restore()?;
+        self.position = alive.last.get();
+        self.lanes.clear();
+        self.listeners.clear();
+        self.sessions.clear();
+        self.subscriptions.clear();
+        for stored in &alive.sessions {
+            let lease = now.saturating_add(self.limits.lease);
+            let Some(mut live) = Live::restored(stored, self.limits.open_in_session, lease) else { continue };
+            self.replay(&stored.id, &mut live)?;
+            self.sessions.insert(stored.id.as_str().into(), live);
+        }
+        let open = alive.questions.iter().filter_map(|stored| {
+            let mut question = Question::parse_record(std::str::from_utf8(&stored.record).ok()?)?;
+            question.deadline = stored.deadline;
+            Some(question)
+        });
+        let unspent = alive.unspent.iter().filter_map(|stored| {
+            let mut question = Question::parse_record(std::str::from_utf8(&stored.record).ok()?)?;
+            question.deadline = stored.deadline;
+            question.status = status_of(stored);
+            Some(question)
+        });
+        let mut questions: Vec<_> = open.chain(unspent).collect();
+        questions.sort_by_key(|question| question.asked);
+        self.questions = Questions::restore(
+            self.limits.questions,
+            RandomState::new(),
+            questions,
+            now,
+            self.limits.resume_window,
+        );
+        for stored in &alive.subscriptions {
+            if let Some(mut subscription) = restored(stored) {
+                self.questions.subscription_opened(&subscription.id, &stored.principal);
+                subscription.lost = Some(now.saturating_add(self.limits.resume_window));
+                self.subscriptions.insert(stored.id.as_str().into(), subscription);
+            }
+        }
+        Ok(())
+    }
+
+    /// Brings a session's machine to where its events have led.
+    fn replay(&mut self, session: &str, live: &mut Live) -> Result<(), Error> {
+        let mut after = Position::START;
+        loop {
+            let page = self.journal.events_of(session, after, PAGE)?;
+            for stored in &page {
+                after = stored.position;
+                let Ok(text) = std::str::from_utf8(&stored.body) else { continue };
+                let mut tape = Tape::default();
+                let Ok(doc) = tape.read(text) else { continue };
+                let mut findings = Findings::new(Face::Strict);
+                if let Checked::Event(step) = self.validator.check(&doc, &mut findings) {
+                    let step = step.borrow();
+                    live.machine.event(&step, &mut findings);
+                    live.note(&step.body);
+                }
+            }
+            if page.len() < PAGE {
+                return Ok(());
+            }
+        }
+    }
+}
+
+fn restored(stored: &journal::stored::OpenSubscription) -> Option<Subscription> {
+    let mut tape = Tape::default();
+    let doc = tape.read(std::str::from_utf8(&stored.record).ok()?).ok()?;
+    let root = doc.root();
+    let accepted = root.member("accepted")?.source();
+    let Some(Message::SubscriptionAccepted(message)) = Message::parse(accepted) else { return None };
+    let known = Offer::new(Producer::new("any")).extensions;
+    let terms = Terms::from_capabilities(&message.aaep_version, &message.honored_capabilities, &known)?;
+    let scope = Scope::read(&root.member("scope")?)?;
+    let may_answer = root.member("may_answer")?.boolean()?;
+    let who = Principal {
+        name: stored.principal.as_str().into(),
+        role: if may_answer { Role::Listener } else { Role::Observer },
+        agent_id: None,
+        scope: Arc::new(scope),
+        open: false,
+    };
+    Some(Subscription::new(SubscriptionId::parse(&stored.id).ok()?, &who, terms, accepted))
+}

@@ -1,0 +1,29 @@
+//! The hub: any number of sessions and subscriptions between agents and those who listen to them.
+//!
+//! - [`Core`]: requests in, answers and frames out, a turn at a time; stores before it tells.
+//! - [`Engine`]: the thread that takes its turns.
+//! - [`command`]: what the hub is asked, and what it answers.
+//! - [`delivery`]: lanes of frames, and where each listener is in one.
+//! - [`Principal`]: who is there, and what he may do.
+
+pub mod command;
+mod compose;
+mod core;
+pub mod delivery;
+mod engine;
+mod principal;
+mod scope;
+mod write;
+
+pub use core::{Core, Limits};
+pub use engine::Engine;
+pub use principal::{Principal, Role};
+pub use scope::{BadScope, Scope};
+
+/// Names a stream of one shape, shared by all who want just that.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct LaneId(pub u64);
+
+/// Names a connection that listens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ListenerId(pub u64);

@@ -1,0 +1,254 @@
+//! A session through the hub, from its start to its end, with a question in the middle.
+
+#![allow(
+    clippy::expect_used,
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test says what went wrong by panicking"
+)]
+
+mod support;
+
+use hub::command::{Answer, Command};
+use support::*;
+
+#[test]
+fn what_an_agent_says_is_heard_and_what_is_asked_is_answered() {
+    let mut stage = Stage::new();
+    let (bank, ada) = (agent("bank"), listener("ada", &[]));
+    let (subscription, ear) = stage.listener(&ada, REPLIES);
+    let session = stage.start(&bank);
+    assert!(matches!(stage.publish(&bank, &session, &[THINK]), Answer::Found(_)));
+    assert_eq!(types(&stage.heard(ear)), ["session.started", "state.changed"]);
+
+    let Answer::Made(asked) = stage.confirm(&bank, &session, TRANSFER) else { panic!() };
+    let token = text_of(&asked, "reply_token");
+    let heard = stage.heard(ear);
+    assert_eq!(types(&heard), ["state.changed", "awaiting.confirmation"]);
+    assert_eq!(text_of(&heard[1], "reply_token"), token);
+    assert_eq!(stage.status(&bank, &session, &token), Answer::Found(r#"{"status":"pending"}"#.into()));
+
+    stage.now += 5_000;
+    stage.reply(&ada, &subscription, &token, "accept");
+    let heard = stage.heard(ear);
+    assert_eq!(types(&heard), ["state.changed"]);
+    assert!(
+        heard[0]
+            .contains(&format!(r#""sayso":{{"reply_token":"{token}","decision":"accept","by":"reply"}}"#))
+    );
+    let Answer::Found(resolved) = stage.status(&bank, &session, &token) else { panic!() };
+    assert_eq!(
+        (text_of(&resolved, "status"), text_of(&resolved, "decision")),
+        ("resolved".into(), "accept".into())
+    );
+
+    let done = r#"{"type":"aaep:agent.tool.completed","tool":"transfer","tool_call_id":"call_1","status":"success","summary_normal":"Done."}"#;
+    let end = r#"{"type":"aaep:agent.session.completed","summary_normal":"The money is sent."}"#;
+    let calling = r#"{"type":"aaep:agent.state.changed","to_state":"calling_tool"}"#;
+    let answer = stage.publish(&bank, &session, &[calling, &call(&token, "500.00"), done, end]);
+    assert!(matches!(answer, Answer::Found(_)), "{answer:?}");
+    let heard = stage.heard(ear);
+    assert_eq!(types(&heard), ["state.changed", "tool.invoked", "tool.completed", "session.completed"]);
+    assert!(!heard[1].contains("arguments") && !heard[1].contains("reply_token"), "for the hub alone");
+    assert_eq!(stage.publish(&bank, &session, &[THINK]), Answer::NotFound, "it is over");
+}
+
+#[test]
+fn what_was_not_accepted_cannot_be_done() {
+    let mut stage = Stage::new();
+    let (bank, ada) = (agent("bank"), listener("ada", &[]));
+    let (subscription, _) = stage.listener(&ada, REPLIES);
+    let session = stage.start(&bank);
+    stage.publish(&bank, &session, &[THINK]);
+    let unasked = stage.publish(&bank, &session, &[&call("rpl_1", "500.00")]);
+    assert!(matches!(unasked, Answer::Unlawful(_)), "{unasked:?}");
+    let Answer::Made(asked) = stage.confirm(&bank, &session, TRANSFER) else { panic!() };
+    let token = text_of(&asked, "reply_token");
+    assert!(matches!(stage.publish(&bank, &session, &[&call(&token, "500.00")]), Answer::Unlawful(_)));
+    stage.reply(&ada, &subscription, &token, "accept");
+    let other = stage.publish(&bank, &session, &[&call(&token, "5000.00")]);
+    assert!(matches!(other, Answer::Unlawful(_)), "another amount was never asked for: {other:?}");
+    let good = stage.publish(&bank, &session, &[&call(&token, "500.00")]);
+    assert!(matches!(good, Answer::Found(_)), "{good:?}");
+    let again = stage.publish(&bank, &session, &[&call(&token, "500.00").replace("call_1", "call_2")]);
+    assert!(matches!(again, Answer::Unlawful(_)), "once only: {again:?}");
+}
+
+#[test]
+fn nobody_to_ask_means_no() {
+    let mut stage = Stage::new();
+    let bank = agent("bank");
+    let session = stage.start(&bank);
+    let Answer::Made(asked) = stage.confirm(&bank, &session, TRANSFER) else { panic!() };
+    let token = text_of(&asked, "reply_token");
+    let Answer::Found(resolved) = stage.status(&bank, &session, &token) else { panic!() };
+    assert_eq!(
+        (text_of(&resolved, "decision"), text_of(&resolved, "by")),
+        ("reject".into(), "unreachable".into())
+    );
+}
+
+#[test]
+fn silence_means_no_and_ends_the_agents_wait() {
+    let mut stage = Stage::new();
+    let (bank, ada) = (agent("bank"), listener("ada", &[]));
+    let (_, ear) = stage.listener(&ada, REPLIES);
+    let session = stage.start(&bank);
+    let Answer::Made(asked) = stage.confirm(&bank, &session, TRANSFER) else { panic!() };
+    let token = text_of(&asked, "reply_token");
+    let until = stage.now + 600_000;
+    let waiting = stage.send(&bank, Command::Wait { session: session.clone(), token: token.clone(), until });
+    assert_eq!(stage.answer(waiting), None);
+    stage.heard(ear);
+    stage.wait(179_999);
+    assert_eq!(stage.answer(waiting), None);
+    assert_eq!(types(&stage.heard(ear)), ["progress.updated", "progress.updated"], "at half and at a tenth");
+    stage.wait(1);
+    let Some(Answer::Found(resolved)) = stage.answer(waiting) else { panic!() };
+    assert_eq!(
+        (text_of(&resolved, "decision"), text_of(&resolved, "by")),
+        ("reject".into(), "timeout".into())
+    );
+}
+
+#[test]
+fn a_listener_hears_only_what_is_in_its_scope() {
+    let mut stage = Stage::new();
+    let (bank, post) = (agent("bank"), agent("post"));
+    let (_, all) = stage.listener(&listener("ada", &[]), "{}");
+    let (_, some) = stage.listener(&listener("ben", &["agent:post"]), "{}");
+    let (_, hers) = stage.listener(&listener("cleo", &["person:marisol"]), "{}");
+    let (_, his) = stage.listener(&listener("dan", &["person:jonas"]), "{}");
+    stage.start(&bank);
+    stage.start(&post);
+    let mut counts = Vec::new();
+    for ear in [all, some, hers, his] {
+        counts.push(stage.heard(ear).len());
+    }
+    assert_eq!(counts, [2, 1, 2, 0]);
+}
+
+#[test]
+fn an_observer_hears_and_its_answer_has_no_effect() {
+    let mut stage = Stage::new();
+    let (bank, ada, eve) = (agent("bank"), listener("ada", &[]), observer("eve"));
+    stage.listener(&ada, REPLIES);
+    let (watching, ear) = stage.listener(&eve, REPLIES);
+    let session = stage.start(&bank);
+    let Answer::Made(asked) = stage.confirm(&bank, &session, TRANSFER) else { panic!() };
+    let token = text_of(&asked, "reply_token");
+    assert_eq!(types(&stage.heard(ear)), ["session.started", "state.changed"], "the question is withheld");
+    stage.reply(&eve, &watching, &token, "accept");
+    assert_eq!(stage.status(&bank, &session, &token), Answer::Found(r#"{"status":"pending"}"#.into()));
+}
+
+#[test]
+fn somebody_elses_session_is_no_session() {
+    let mut stage = Stage::new();
+    let (bank, post) = (agent("bank"), agent("post"));
+    let session = stage.start(&bank);
+    assert_eq!(stage.publish(&post, &session, &[THINK]), Answer::NotFound);
+    assert_eq!(stage.publish(&post, "sess_1", &[THINK]), Answer::NotFound);
+    let spoofed = r#"{"summary_normal":"x","producer":{"agent_id":"bank"}}"#.to_owned();
+    assert!(matches!(stage.ask_hub(&post, Command::Start { text: spoofed, key: None }), Answer::Bad(_)));
+    assert_eq!(
+        stage.ask_hub(&listener("ada", &[]), Command::Start { text: "{}".into(), key: None }),
+        Answer::Forbidden
+    );
+}
+
+#[test]
+fn a_batch_is_taken_whole_or_not_at_all() {
+    let mut stage = Stage::new();
+    let bank = agent("bank");
+    let (_, ear) = stage.listener(&listener("ada", &[]), "{}");
+    let session = stage.start(&bank);
+    stage.heard(ear);
+    let before = stage.disk.events().len();
+    let wrong =
+        r#"{"type":"aaep:agent.tool.completed","tool":"never","status":"success","summary_normal":"x"}"#;
+    assert!(matches!(stage.publish(&bank, &session, &[THINK, wrong]), Answer::Unlawful(_)));
+    assert_eq!((stage.disk.events().len(), stage.heard(ear).len()), (before, 0));
+    assert!(matches!(stage.publish(&bank, &session, &[THINK]), Answer::Found(_)), "as if it had never been");
+}
+
+#[test]
+fn the_same_key_does_the_same_thing_once() {
+    let mut stage = Stage::new();
+    let bank = agent("bank");
+    let session = stage.start(&bank);
+    let publish = |events: &str| Command::Publish {
+        session: session.clone(),
+        events: vec![events.to_owned()],
+        key: Some("k1".into()),
+    };
+    let Answer::Found(first) = stage.ask_hub(&bank, publish(THINK)) else { panic!() };
+    assert_eq!(stage.ask_hub(&bank, publish(THINK)), Answer::Made(first.clone()));
+    let other = THINK.replace("idle", "writing_output");
+    assert_eq!(stage.ask_hub(&bank, publish(&other)), Answer::Conflict);
+    stage.crash();
+    assert_eq!(stage.ask_hub(&bank, publish(THINK)), Answer::Made(first));
+}
+
+#[test]
+fn an_agent_that_is_gone_has_its_session_ended_for_it() {
+    let mut stage = Stage::new();
+    let (bank, ada) = (agent("bank"), listener("ada", &[]));
+    let (_, ear) = stage.listener(&ada, REPLIES);
+    let session = stage.start(&bank);
+    let tool = r#"{"type":"aaep:agent.tool.invoked","tool":"look","tool_call_id":"call_9","risk_level":"low","summary_normal":"Looking."}"#;
+    assert!(matches!(stage.publish(&bank, &session, &[THINK, tool]), Answer::Found(_)));
+    stage.heard(ear);
+    stage.wait(300_000);
+    assert_eq!(types(&stage.heard(ear)), ["tool.completed", "session.errored"]);
+    assert_eq!(stage.publish(&bank, &session, &[THINK]), Answer::NotFound);
+}
+
+#[test]
+fn output_goes_in_however_cut_and_comes_out_in_sentences() {
+    let mut stage = Stage::new();
+    let bank = agent("bank");
+    let (_, ear) = stage.listener(&listener("ada", &[]), "{}");
+    let session = stage.start(&bank);
+    stage.publish(&bank, &session, &[THINK]);
+    stage.heard(ear);
+    for piece in ["Your bal", "ance is 12.5", "0 euro. Noth", "ing else", " is due. "] {
+        let command = Command::Output {
+            session: session.clone(),
+            output_id: None,
+            text: piece.to_owned(),
+            complete: false,
+            key: None,
+        };
+        assert!(matches!(stage.ask_hub(&bank, command), Answer::Found(_)));
+    }
+    let command =
+        Command::Output { session, output_id: None, text: "Good day.".to_owned(), complete: true, key: None };
+    assert!(matches!(stage.ask_hub(&bank, command), Answer::Found(_)));
+    let heard = stage.heard(ear);
+    let texts: Vec<_> = heard
+        .iter()
+        .filter(|event| event.contains("output.streaming"))
+        .map(|event| text_of(event, "chunk"))
+        .collect();
+    assert_eq!(texts, ["Your balance is 12.50 euro. ", "Nothing else is due. ", "Good day."]);
+    assert_eq!(types(&heard).first().map(String::as_str), Some("state.changed"));
+}
+
+#[test]
+fn a_wait_that_comes_in_the_same_turn_as_the_answer_is_answered() {
+    let mut stage = Stage::new();
+    let (bank, ada) = (agent("bank"), listener("ada", &[]));
+    let (subscription, _) = stage.listener(&ada, REPLIES);
+    let session = stage.start(&bank);
+    let Answer::Made(asked) = stage.confirm(&bank, &session, TRANSFER) else { panic!() };
+    let token = text_of(&asked, "reply_token");
+    let at = aaep::Timestamp::from_unix_millis(stage.now).unwrap();
+    let reply = format!(
+        r#"{{"type":"confirmation.reply","reply_token":"{token}","decision":"accept","subscription_id":"{subscription}","timestamp":"{at}"}}"#
+    );
+    let wait = Command::Wait { session, token, until: stage.now + 60_000 };
+    let answers = stage.both(&ada, Command::Say { text: reply }, &bank, wait);
+    let [Answer::Done, Answer::Found(resolved)] = &answers else { panic!("{answers:?}") };
+    assert_eq!(text_of(resolved, "decision"), "accept");
+}

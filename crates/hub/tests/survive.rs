@@ -1,0 +1,118 @@
+//! What a crash, a full disk and a lost connection leave: nothing lost, nothing twice, and never a yes.
+
+#![allow(
+    clippy::expect_used,
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test says what went wrong by panicking"
+)]
+
+mod support;
+
+use hub::command::{Answer, Command};
+use support::*;
+
+#[test]
+fn after_a_crash_an_open_question_is_still_open_and_can_be_answered() {
+    let mut stage = Stage::new();
+    let (bank, ada) = (agent("bank"), listener("ada", &[]));
+    let (subscription, _) = stage.listener(&ada, REPLIES);
+    let session = stage.start(&bank);
+    let Answer::Made(asked) = stage.confirm(&bank, &session, TRANSFER) else { panic!() };
+    let token = text_of(&asked, "reply_token");
+    stage.crash();
+    assert_eq!(stage.status(&bank, &session, &token), Answer::Found(r#"{"status":"pending"}"#.into()));
+    stage.attach(&ada, &subscription, None);
+    stage.reply(&ada, &subscription, &token, "accept");
+    let Answer::Found(resolved) = stage.status(&bank, &session, &token) else { panic!() };
+    assert_eq!(text_of(&resolved, "decision"), "accept");
+    stage.crash();
+    let Answer::Found(resolved) = stage.status(&bank, &session, &token) else { panic!() };
+    assert_eq!(text_of(&resolved, "decision"), "accept");
+    let good = stage.publish(&bank, &session, &[&call(&token, "500.00")]);
+    assert!(matches!(good, Answer::Found(_)), "{good:?}");
+    stage.crash();
+    let again = stage.publish(&bank, &session, &[&call(&token, "500.00").replace("call_1", "call_2")]);
+    assert!(matches!(again, Answer::Unlawful(_)), "spent before the crash: {again:?}");
+}
+
+#[test]
+fn a_deadline_that_passed_while_the_hub_was_away_means_no() {
+    let mut stage = Stage::new();
+    let (bank, ada) = (agent("bank"), listener("ada", &[]));
+    let (subscription, _) = stage.listener(&ada, REPLIES);
+    let session = stage.start(&bank);
+    let Answer::Made(asked) = stage.confirm(&bank, &session, TRANSFER) else { panic!() };
+    let token = text_of(&asked, "reply_token");
+    stage.now += 200_000;
+    stage.crash();
+    stage.turn();
+    let Answer::Found(resolved) = stage.status(&bank, &session, &token) else { panic!() };
+    assert_eq!(text_of(&resolved, "decision"), "reject");
+    stage.attach(&ada, &subscription, None);
+    stage.reply(&ada, &subscription, &token, "accept");
+    assert_eq!(stage.disk.decision(&token).unwrap().decision, "reject", "decided once");
+}
+
+#[test]
+fn a_listener_that_returns_hears_what_it_missed_and_nothing_twice() {
+    let mut stage = Stage::new();
+    let (bank, ada) = (agent("bank"), listener("ada", &[]));
+    let (subscription, ear) = stage.listener(&ada, "{}");
+    let session = stage.start(&bank);
+    let last = text_of(&stage.heard(ear)[0], "event_id");
+    stage.ask_hub_quietly(&ada, Command::Detached { listener: ear, too_slow: false });
+    stage.publish(&bank, &session, &[THINK]);
+    stage.crash();
+    let back = stage.attach(&ada, &subscription, Some(&last));
+    assert_eq!(types(&stage.heard(back)), ["state.changed"]);
+    let deciding = r#"{"type":"aaep:agent.state.changed","to_state":"deciding"}"#;
+    stage.publish(&bank, &session, &[deciding]);
+    assert_eq!(stage.heard(back).len(), 1);
+}
+
+#[test]
+fn who_joins_late_is_told_the_state_and_the_open_questions() {
+    let mut stage = Stage::new();
+    let (bank, ada, ben) = (agent("bank"), listener("ada", &[]), listener("ben", &[]));
+    stage.listener(&ada, REPLIES);
+    let session = stage.start(&bank);
+    let Answer::Made(asked) = stage.confirm(&bank, &session, TRANSFER) else { panic!() };
+    let token = text_of(&asked, "reply_token");
+    let (subscription, late) = stage.listener(&ben, REPLIES);
+    let heard = stage.heard(late);
+    assert_eq!(types(&heard), ["state.changed", "awaiting.confirmation"]);
+    assert_eq!(text_of(&heard[0], "from_state"), text_of(&heard[0], "to_state"));
+    stage.reply(&ben, &subscription, &token, "reject");
+    let Answer::Found(resolved) = stage.status(&bank, &session, &token) else { panic!() };
+    assert_eq!((text_of(&resolved, "decision"), text_of(&resolved, "by")), ("reject".into(), "reply".into()));
+}
+
+#[test]
+fn a_full_disk_is_a_clear_no_and_nothing_is_lost() {
+    let mut stage = Stage::new();
+    let (bank, ada) = (agent("bank"), listener("ada", &[]));
+    let (subscription, ear) = stage.listener(&ada, REPLIES);
+    let session = stage.start(&bank);
+    let Answer::Made(asked) = stage.confirm(&bank, &session, TRANSFER) else { panic!() };
+    let token = text_of(&asked, "reply_token");
+    let before = stage.disk.events().len();
+    stage.disk.fill(true);
+    let text = reply_text(&stage, &subscription, &token);
+    assert!(matches!(stage.ask_hub(&ada, Command::Say { text: text.clone() }), Answer::Unavailable(_)));
+    assert!(stage.is_closed(ear), "it comes back and hears what is on disk");
+    assert!(matches!(stage.publish(&bank, &session, &[&call(&token, "500.00")]), Answer::Unlawful(_)));
+    stage.disk.fill(false);
+    assert_eq!(stage.disk.events().len(), before);
+    assert_eq!(stage.status(&bank, &session, &token), Answer::Found(r#"{"status":"pending"}"#.into()));
+    stage.attach(&ada, &subscription, None);
+    assert_eq!(stage.ask_hub(&ada, Command::Say { text }), Answer::Done);
+    assert_eq!(stage.disk.decision(&token).unwrap().decision, "accept");
+}
+
+fn reply_text(stage: &Stage, subscription: &str, token: &str) -> String {
+    let at = aaep::Timestamp::from_unix_millis(stage.now).unwrap();
+    format!(
+        r#"{{"type":"confirmation.reply","reply_token":"{token}","decision":"accept","subscription_id":"{subscription}","timestamp":"{at}"}}"#
+    )
+}

@@ -1,0 +1,443 @@
+//! Fan-out: one thread that writes to all streaming listeners.
+//!
+//! After a stream's head is sent, its socket comes here and costs a cursor and a place in the poll from then on. The thread
+//! works in rounds: it takes all orders that have come in, puts their frames on the lanes, and writes to each listener of a
+//! lane that grew as much as its socket takes, many frames in one call. What comes in meanwhile goes out together in the
+//! next round. A socket that takes no more waits for its turn in the poll; nobody waits for it.
+
+use std::collections::{HashMap, VecDeque};
+use std::io::{ErrorKind, IoSlice, Read, Write};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
+use std::thread::JoinHandle;
+
+use hub::delivery::{Cursor, Frame, Lane, LaneLimits, Next};
+use hub::{LaneId, ListenerId};
+use mio::{Events, Interest, Poll, Token, Waker};
+
+/// What the thread is told.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Order {
+    /// Frames, each for a lane; lanes come into being by being named.
+    Frames(Vec<(LaneId, Arc<Frame>)>),
+    /// A listener joins a lane, with what is for it alone.
+    Attach {
+        /// Which.
+        listener: ListenerId,
+        /// Where.
+        lane: LaneId,
+        /// How it is reached.
+        sink: Sink,
+        /// What it is given first.
+        own: Vec<Arc<Frame>>,
+    },
+    /// A listener goes over to another lane; what it has not been given of the old one is left out.
+    Move {
+        /// Which.
+        listener: ListenerId,
+        /// Where to.
+        lane: LaneId,
+    },
+    /// A listener that was attached without a sink has one now.
+    Connect {
+        /// Which.
+        listener: ListenerId,
+        /// How it is reached.
+        sink: Sink,
+    },
+    /// Something for one listener.
+    Give {
+        /// Which.
+        listener: ListenerId,
+        /// What.
+        frame: Arc<Frame>,
+    },
+    /// The listener is to be let go, once it has been given what is its own.
+    Close(ListenerId),
+    /// The listener behind a channel has taken what was in it.
+    Ready(ListenerId),
+    /// Everybody gets a comment, so that connections do not fall asleep and dead ones are noticed.
+    Heartbeat,
+    /// The end.
+    Stop,
+}
+
+/// How a listener is reached.
+#[derive(Debug)]
+pub enum Sink {
+    /// Not yet: what is for it waits.
+    Pending,
+    /// A socket whose stream is SSE.
+    Socket(mio::net::TcpStream),
+    /// Somebody who frames for himself, and says when he can take more.
+    Channel(tokio::sync::mpsc::Sender<Arc<Frame>>),
+}
+
+/// What the thread tells.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum News {
+    /// A listener is gone.
+    Gone(ListenerId),
+    /// A listener could not keep up and was let go.
+    TooSlow(ListenerId),
+}
+
+/// A handle to the thread.
+#[derive(Clone, Debug)]
+pub struct Fanout {
+    orders: Sender<Order>,
+    waker: Arc<Waker>,
+}
+
+impl Fanout {
+    /// Starts the thread. What it has to tell goes to `news`.
+    pub fn start(
+        limits: LaneLimits,
+        news: impl FnMut(News) + Send + 'static,
+    ) -> std::io::Result<(Self, JoinHandle<()>)> {
+        let poll = Poll::new()?;
+        let waker = Arc::new(Waker::new(poll.registry(), WAKE)?);
+        let (orders, inbox) = channel();
+        let thread = Round {
+            poll,
+            inbox,
+            limits,
+            lanes: HashMap::new(),
+            listeners: HashMap::new(),
+            grown: Vec::new(),
+            news: Box::new(news),
+        };
+        let handle = std::thread::Builder::new().name("fan-out".to_owned()).spawn(move || thread.run())?;
+        Ok((Self { orders, waker }, handle))
+    }
+
+    /// Gives an order. One given after the end is lost, as it should be.
+    pub fn order(&self, order: Order) {
+        if self.orders.send(order).is_ok() {
+            let _ = self.waker.wake();
+        }
+    }
+}
+
+const WAKE: Token = Token(usize::MAX);
+/// So many bytes at most are taken out of a listener's queue before its socket has taken them: a critical frame waits for no
+/// more than that.
+const IN_HAND: usize = 16 * 1024;
+
+struct Round {
+    poll: Poll,
+    inbox: Receiver<Order>,
+    limits: LaneLimits,
+    lanes: HashMap<LaneId, Shared>,
+    listeners: HashMap<ListenerId, Listener>,
+    /// Lanes that have grown since the last round.
+    grown: Vec<LaneId>,
+    news: Box<dyn FnMut(News) + Send>,
+}
+
+struct Shared {
+    lane: Lane,
+    listeners: Vec<ListenerId>,
+    is_grown: bool,
+}
+
+struct Listener {
+    lane: LaneId,
+    cursor: Cursor,
+    sink: Sink,
+    /// Taken out of the queue and not yet written whole.
+    in_hand: VecDeque<Arc<Frame>>,
+    /// Bytes of the first of these that are written.
+    written: usize,
+    blocked: bool,
+    closing: bool,
+}
+
+enum Pumped {
+    Good,
+    Gone,
+    TooSlow,
+}
+
+impl Round {
+    fn run(mut self) {
+        let mut events = Events::with_capacity(1024);
+        loop {
+            if !self.take_orders() {
+                return;
+            }
+            self.write_grown();
+            if self.poll.poll(&mut events, None).is_err_and(|error| error.kind() != ErrorKind::Interrupted) {
+                return;
+            }
+            for event in &events {
+                if event.token() == WAKE {
+                    continue;
+                }
+                let id = ListenerId(event.token().0 as u64);
+                if event.is_readable() || event.is_read_closed() {
+                    self.hear(id);
+                }
+                if event.is_writable() {
+                    if let Some(listener) = self.listeners.get_mut(&id) {
+                        listener.blocked = false;
+                    }
+                    self.pump(id);
+                }
+            }
+        }
+    }
+
+    /// Takes all orders that are there; `false` at the end.
+    fn take_orders(&mut self) -> bool {
+        loop {
+            match self.inbox.try_recv() {
+                Ok(Order::Stop) | Err(TryRecvError::Disconnected) => return false,
+                Ok(order) => self.follow(order),
+                Err(TryRecvError::Empty) => return true,
+            }
+        }
+    }
+
+    fn follow(&mut self, order: Order) {
+        match order {
+            Order::Frames(frames) => {
+                for (id, frame) in frames {
+                    let shared = lane(&mut self.lanes, id, self.limits);
+                    shared.lane.push(frame);
+                    if !std::mem::replace(&mut shared.is_grown, true) {
+                        self.grown.push(id);
+                    }
+                }
+            }
+            Order::Attach { listener, lane, sink, own } => self.attach(listener, lane, sink, own),
+            Order::Move { listener: id, lane: to } => {
+                let Some(listener) = self.listeners.get_mut(&id) else { return };
+                let from = std::mem::replace(&mut listener.lane, to);
+                let shared = lane(&mut self.lanes, to, self.limits);
+                listener.cursor.go_to_end(&shared.lane);
+                shared.listeners.push(id);
+                self.leave(from, id);
+            }
+            Order::Connect { listener, sink } => self.connect(listener, sink),
+            Order::Give { listener: id, frame } => {
+                if let Some(listener) = self.listeners.get_mut(&id) {
+                    listener.cursor.give(frame);
+                    self.pump(id);
+                }
+            }
+            Order::Close(id) => {
+                if let Some(listener) = self.listeners.get_mut(&id) {
+                    listener.closing = true;
+                    self.pump(id);
+                }
+            }
+            Order::Ready(id) => {
+                if let Some(listener) = self.listeners.get_mut(&id) {
+                    listener.blocked = false;
+                }
+                self.pump(id);
+            }
+            Order::Heartbeat => {
+                let beat = Arc::new(Frame::heartbeat());
+                let all: Vec<_> = self.listeners.keys().copied().collect();
+                for id in all {
+                    if let Some(listener) = self.listeners.get_mut(&id).filter(|one| !one.blocked) {
+                        listener.cursor.give(beat.clone());
+                        self.pump(id);
+                    }
+                }
+            }
+            Order::Stop => {}
+        }
+    }
+
+    fn connect(&mut self, id: ListenerId, mut sink: Sink) {
+        if !self.register(id, &mut sink) {
+            return self.lose(News::Gone(id));
+        }
+        if let Some(listener) = self.listeners.get_mut(&id) {
+            listener.sink = sink;
+            listener.blocked = false;
+            self.pump(id);
+        }
+    }
+
+    fn register(&mut self, id: ListenerId, sink: &mut Sink) -> bool {
+        let Sink::Socket(socket) = sink else { return true };
+        let Ok(token) = usize::try_from(id.0) else { return false };
+        let interest = Interest::READABLE | Interest::WRITABLE;
+        self.poll.registry().register(socket, Token(token), interest).is_ok()
+    }
+
+    fn attach(&mut self, id: ListenerId, to: LaneId, mut sink: Sink, own: Vec<Arc<Frame>>) {
+        if !self.register(id, &mut sink) {
+            (self.news)(News::Gone(id));
+            return;
+        }
+        let shared = lane(&mut self.lanes, to, self.limits);
+        let mut cursor = Cursor::at_end(&shared.lane);
+        for frame in own {
+            cursor.give(frame);
+        }
+        shared.listeners.push(id);
+        let (in_hand, written) = (VecDeque::new(), 0);
+        let listener = Listener { lane: to, cursor, sink, in_hand, written, blocked: false, closing: false };
+        self.listeners.insert(id, listener);
+        self.pump(id);
+    }
+
+    fn write_grown(&mut self) {
+        for id in std::mem::take(&mut self.grown) {
+            let Some(shared) = self.lanes.get_mut(&id) else { continue };
+            shared.is_grown = false;
+            let mut lost = Vec::new();
+            for listener_id in &shared.listeners {
+                let Some(listener) = self.listeners.get_mut(listener_id) else { continue };
+                match listener.pump(&shared.lane) {
+                    Pumped::Good => {}
+                    Pumped::Gone => lost.push(News::Gone(*listener_id)),
+                    Pumped::TooSlow => lost.push(News::TooSlow(*listener_id)),
+                }
+            }
+            for news in lost {
+                self.lose(news);
+            }
+        }
+    }
+
+    fn pump(&mut self, id: ListenerId) {
+        let Some(listener) = self.listeners.get_mut(&id) else { return };
+        let Some(shared) = self.lanes.get(&listener.lane) else { return };
+        match listener.pump(&shared.lane) {
+            Pumped::Good => {}
+            Pumped::Gone => self.lose(News::Gone(id)),
+            Pumped::TooSlow => self.lose(News::TooSlow(id)),
+        }
+    }
+
+    /// A listener of SSE has nothing to say; that it hangs up is what there is to hear.
+    fn hear(&mut self, id: ListenerId) {
+        let Some(Listener { sink: Sink::Socket(socket), .. }) = self.listeners.get_mut(&id) else { return };
+        let mut heard = [0; 512];
+        // What it says all the same is read over, a little of it; a flood is a reason to part.
+        for _ in 0..16 {
+            match socket.read(&mut heard) {
+                Ok(0) => return self.lose(News::Gone(id)),
+                Ok(_) => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(_) => return self.lose(News::Gone(id)),
+            }
+        }
+        self.lose(News::Gone(id));
+    }
+
+    fn lose(&mut self, news: News) {
+        let (News::Gone(id) | News::TooSlow(id)) = news;
+        let Some(mut listener) = self.listeners.remove(&id) else { return };
+        if let Sink::Socket(socket) = &mut listener.sink {
+            let _ = self.poll.registry().deregister(socket);
+        }
+        self.leave(listener.lane, id);
+        (self.news)(news);
+    }
+
+    fn leave(&mut self, from: LaneId, id: ListenerId) {
+        if let Some(shared) = self.lanes.get_mut(&from) {
+            shared.listeners.retain(|other| *other != id);
+            if shared.listeners.is_empty() {
+                self.lanes.remove(&from);
+                self.grown.retain(|other| *other != from);
+            }
+        }
+    }
+}
+
+fn lane(lanes: &mut HashMap<LaneId, Shared>, id: LaneId, limits: LaneLimits) -> &mut Shared {
+    lanes.entry(id).or_insert_with(|| Shared {
+        lane: Lane::new(limits),
+        listeners: Vec::new(),
+        is_grown: false,
+    })
+}
+
+impl Listener {
+    /// Writes as much as it will take.
+    fn pump(&mut self, lane: &Lane) -> Pumped {
+        while !self.blocked {
+            let mut bytes: usize = self.in_hand.iter().map(|frame| frame.sse().len()).sum();
+            while bytes < IN_HAND {
+                match self.cursor.take(lane) {
+                    Next::Frame(frame) => {
+                        bytes += frame.sse().len();
+                        self.in_hand.push_back(frame);
+                    }
+                    Next::Nothing => break,
+                    Next::TooSlow => return Pumped::TooSlow,
+                }
+            }
+            if self.in_hand.is_empty() {
+                return if self.closing { Pumped::Gone } else { Pumped::Good };
+            }
+            if !self.write() {
+                return Pumped::Gone;
+            }
+        }
+        // Blocked: it may already be beyond what is kept for it.
+        if self.cursor.is_lost(lane) { Pumped::TooSlow } else { Pumped::Good }
+    }
+
+    fn write(&mut self) -> bool {
+        match &mut self.sink {
+            Sink::Pending => {
+                self.blocked = true;
+                true
+            }
+            Sink::Channel(channel) => {
+                while let Some(frame) = self.in_hand.pop_front() {
+                    match channel.try_send(frame) {
+                        Ok(()) => {}
+                        Err(tokio::sync::mpsc::error::TrySendError::Full(frame)) => {
+                            self.in_hand.push_front(frame);
+                            self.blocked = true;
+                            return true;
+                        }
+                        Err(tokio::sync::mpsc::error::TrySendError::Closed(_)) => return false,
+                    }
+                }
+                true
+            }
+            Sink::Socket(socket) => {
+                let mut slices = [IoSlice::new(&[]); 64];
+                let mut count = 0;
+                for (slot, frame) in slices.iter_mut().zip(&self.in_hand) {
+                    let from = if count == 0 { self.written } else { 0 };
+                    *slot = IoSlice::new(frame.sse().get(from..).unwrap_or_default());
+                    count += 1;
+                }
+                match socket.write_vectored(slices.get(..count).unwrap_or_default()) {
+                    Ok(0) => return false,
+                    Ok(written) => self.wrote(written),
+                    Err(error) if error.kind() == ErrorKind::WouldBlock => self.blocked = true,
+                    Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                    Err(_) => return false,
+                }
+                true
+            }
+        }
+    }
+
+    fn wrote(&mut self, bytes: usize) {
+        self.written += bytes;
+        while let Some(frame) = self.in_hand.front() {
+            if self.written < frame.sse().len() {
+                return;
+            }
+            self.written -= frame.sse().len();
+            self.in_hand.pop_front();
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! The way to the hub's thread and back.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use hub::command::{Answer, Command, Output, Request, RequestId};
+use hub::delivery::LaneLimits;
+use hub::{Core, Engine, ListenerId, Principal};
+use tokio::sync::oneshot;
+
+use crate::fanout::{Fanout, News, Order, Sink};
+
+/// A handle to the hub and to the thread that writes to its listeners.
+#[derive(Clone)]
+pub struct Bridge {
+    engine: Engine,
+    fanout: Fanout,
+    waiting: Arc<Waiting>,
+    numbers: Arc<AtomicU64>,
+}
+
+type Waiting = Mutex<HashMap<RequestId, oneshot::Sender<Answer>>>;
+
+impl Bridge {
+    /// Starts the hub's thread and the fan-out's.
+    pub fn start(
+        core: Core,
+        lanes: LaneLimits,
+        clock: impl Fn() -> i64 + Send + 'static,
+    ) -> std::io::Result<Self> {
+        let waiting: Arc<Waiting> = Arc::default();
+        let numbers = Arc::new(AtomicU64::new(1));
+        // The fan-out tells the hub who is gone; the hub is started after it, and the news wait for that.
+        let (news, told) = std::sync::mpsc::channel();
+        let (fanout, _) = Fanout::start(lanes, move |one| {
+            let _ = news.send(one);
+        })?;
+        let (answers, writer) = (waiting.clone(), fanout.clone());
+        let perform = move |outputs| perform(outputs, &answers, &writer);
+        let (engine, _) = Engine::start(core, clock, perform)?;
+        let (to_hub, counter) = (engine.clone(), numbers.clone());
+        std::thread::Builder::new().name("news".to_owned()).spawn(move || {
+            for one in told {
+                let (listener, too_slow) = match one {
+                    News::Gone(listener) => (listener, false),
+                    News::TooSlow(listener) => (listener, true),
+                };
+                let id = RequestId(counter.fetch_add(1, Ordering::Relaxed));
+                let command = Command::Detached { listener, too_slow };
+                if !to_hub.ask(Request { id, who: Principal::anybody(), command }) {
+                    return;
+                }
+            }
+        })?;
+        Ok(Self { engine, fanout, waiting, numbers })
+    }
+
+    /// Asks the hub and waits for its answer.
+    pub async fn ask(&self, who: Principal, command: Command) -> Answer {
+        let id = RequestId(self.numbers.fetch_add(1, Ordering::Relaxed));
+        let (sender, answer) = oneshot::channel();
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner).insert(id, sender);
+        let gone = || Answer::Unavailable("the hub is stopping".to_owned());
+        if !self.engine.ask(Request { id, who, command }) {
+            return gone();
+        }
+        answer.await.unwrap_or_else(|_| gone())
+    }
+
+    /// A name for a connection that will listen.
+    pub fn new_listener(&self) -> ListenerId {
+        ListenerId(self.numbers.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// The connection is ready for what waits for it.
+    pub fn connect(&self, listener: ListenerId, sink: Sink) {
+        self.fanout.order(Order::Connect { listener, sink });
+    }
+
+    /// A sign of life to every listener.
+    pub fn heartbeat(&self) {
+        self.fanout.order(Order::Heartbeat);
+    }
+}
+
+impl std::fmt::Debug for Bridge {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("the way to the hub")
+    }
+}
+
+/// Does what a turn says. Frames go out together.
+fn perform(outputs: Vec<Output>, waiting: &Waiting, fanout: &Fanout) {
+    let mut frames = Vec::new();
+    let flush = |frames: &mut Vec<_>| {
+        if !frames.is_empty() {
+            fanout.order(Order::Frames(std::mem::take(frames)));
+        }
+    };
+    for output in outputs {
+        let order = match output {
+            Output::Answer(id, answer) => {
+                let asked = waiting.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
+                if let Some(asked) = asked {
+                    let _ = asked.send(answer);
+                }
+                continue;
+            }
+            Output::Frame(lane, frame) => {
+                frames.push((lane, frame));
+                continue;
+            }
+            Output::Join(listener, lane, own) => Order::Attach { listener, lane, sink: Sink::Pending, own },
+            Output::Move(listener, lane) => Order::Move { listener, lane },
+            Output::Give(listener, frame) => Order::Give { listener, frame },
+            Output::Close(listener) => Order::Close(listener),
+            _ => continue,
+        };
+        flush(&mut frames);
+        fanout.order(order);
+    }
+    flush(&mut frames);
+}

@@ -1,0 +1,246 @@
+//! Which request means what.
+
+use aaep::json::Writer;
+use aaep::rule::Finding;
+use hub::Principal;
+use hub::command::{Answer, Command};
+
+use super::connection::Reply;
+use super::{Door, Server};
+use crate::http::{Head, Method, Query, Response, Status};
+
+/// The cookie by which a browser is known.
+const COOKIE: &str = "sayso";
+
+pub(super) async fn answer(server: &Server, head: &Head, body: Vec<u8>) -> Reply {
+    match routed(server, head, body).await {
+        Ok(reply) => reply,
+        Err(response) => Reply::Whole(response),
+    }
+}
+
+async fn routed(server: &Server, head: &Head, body: Vec<u8>) -> Result<Reply, Response> {
+    check_origin(server, head)?;
+    let parts: Vec<&str> = head.path.split('/').skip(1).collect();
+    let whole = |response| Ok(Reply::Whole(response));
+    match (head.method, parts.as_slice()) {
+        (Method::Get | Method::Head, ["healthz"]) => {
+            return whole(Response::new(Status::Ok).body("text/plain", "good\n"));
+        }
+        (Method::Get | Method::Head, [".well-known", "aaep-manifest.json"]) => {
+            return whole(Response::new(Status::Ok).json(server.manifest.clone()));
+        }
+        _ => {}
+    }
+    let who = who(server, head)?;
+    let key = head.header("idempotency-key").map(str::to_owned);
+    let (command, made) = match (head.method, parts.as_slice()) {
+        (Method::Get, ["aaep", "v1", "events"]) => return attach(server, head, who).await,
+        (Method::Post, ["aaep", "v1", "subscriptions"]) => {
+            none(head)?;
+            (Command::Subscribe { text: text(body)? }, Status::Created)
+        }
+        (Method::Post, ["aaep", "v1", "replies"]) => {
+            none(head)?;
+            let text = text(body)?;
+            json_only(&text)?;
+            (Command::Say { text }, Status::Ok)
+        }
+        (Method::Post, ["agent", "v1", "sessions"]) => {
+            none(head)?;
+            (Command::Start { text: text(body)?, key }, Status::Created)
+        }
+        (Method::Post, ["agent", "v1", "sessions", session, "events"]) => {
+            none(head)?;
+            let (session, text) = ((*session).to_owned(), text(body)?);
+            let many = head.media_type().as_deref() == Some("application/x-ndjson");
+            let lines = || text.lines().filter(|line| !line.trim().is_empty()).map(str::to_owned).collect();
+            let events = if many { lines() } else { vec![text.clone()] };
+            (Command::Publish { session, events, key }, Status::Ok)
+        }
+        (Method::Post, ["agent", "v1", "sessions", session, "output"]) => {
+            let query = query(head, &["output_id", "complete"])?;
+            let complete = match query.get("complete") {
+                None | Some("false") => false,
+                Some("true") => true,
+                Some(_) => return Err(Response::problem(Status::BadRequest, "complete is true or false.")),
+            };
+            let output_id = query.get("output_id").map(str::to_owned);
+            let session = (*session).to_owned();
+            (Command::Output { session, output_id, text: text(body)?, complete, key }, Status::Ok)
+        }
+        (Method::Post, ["agent", "v1", "sessions", session, kind @ ("confirmations" | "clarifications")]) => {
+            none(head)?;
+            let (session, clarify) = ((*session).to_owned(), *kind == "clarifications");
+            (Command::Ask { session, text: text(body)?, clarify, key }, Status::Created)
+        }
+        (Method::Get, ["agent", "v1", "sessions", session, "replies", token]) => {
+            let query = query(head, &["wait"])?;
+            let seconds: u64 = query
+                .get("wait")
+                .unwrap_or("0")
+                .parse()
+                .map_err(|_| Response::problem(Status::BadRequest, "wait is a number of seconds."))?;
+            let longest = server.limits.longest_wait.as_secs();
+            let until = clock().saturating_add(i64::try_from(seconds.min(longest) * 1000).unwrap_or(0));
+            let (session, token) = ((*session).to_owned(), (*token).to_owned());
+            (Command::Wait { session, token, until }, Status::Ok)
+        }
+        (_, ["aaep", "v1", "events" | "subscriptions" | "replies"] | ["agent", "v1", "sessions", ..]) => {
+            return whole(Response::problem(Status::MethodNotAllowed, "This address takes another method."));
+        }
+        _ => return whole(not_found()),
+    };
+    whole(response(server.bridge.ask(who, command).await, made))
+}
+
+/// Milliseconds since 1970.
+pub fn clock() -> i64 {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+}
+
+async fn attach(server: &Server, head: &Head, who: Principal) -> Result<Reply, Response> {
+    let query = query(head, &["subscription_id", "last_event_id"])?;
+    if !head.accepts("text/event-stream") {
+        return Err(Response::problem(Status::NotAcceptable, "This address gives text/event-stream."));
+    }
+    let Some(subscription) = query.get("subscription_id") else {
+        return Err(Response::problem(Status::BadRequest, "subscription_id says which subscription."));
+    };
+    let last = head.header("last-event-id").or_else(|| query.get("last_event_id"));
+    let listener = server.bridge.new_listener();
+    let command = Command::Attach {
+        subscription: subscription.to_owned(),
+        last_event_id: last.map(str::to_owned),
+        listener,
+    };
+    match server.bridge.ask(who, command).await {
+        Answer::Done => Ok(Reply::Stream(listener)),
+        other => Err(response(other, Status::Ok)),
+    }
+}
+
+/// Who asks: by token, by cookie, or anybody where nobody is asked. A token in an address is refused.
+fn who(server: &Server, head: &Head) -> Result<Principal, Response> {
+    if head.query.as_deref().is_some_and(|query| query.contains("token=")) {
+        return Err(Response::problem(
+            Status::BadRequest,
+            "A token in an address is seen by others; use a header.",
+        ));
+    }
+    let tokens = match &server.door {
+        Door::Open => return Ok(Principal::anybody()),
+        Door::Tokens(tokens) => tokens,
+    };
+    let token = head.bearer().or_else(|| head.cookie(COOKIE));
+    token.and_then(|token| tokens.principal(token)).cloned().ok_or_else(|| {
+        Response::problem(Status::Unauthorized, "A token is needed, and this one is not known.")
+            .header("WWW-Authenticate", "Bearer")
+    })
+}
+
+/// A web page of another origin can neither read nor answer, and nobody can reach the hub under a name that is not its own.
+fn check_origin(server: &Server, head: &Head) -> Result<(), Response> {
+    let known = |host: &str| server.hosts.iter().any(|own| own.eq_ignore_ascii_case(host));
+    if !head.header("host").is_some_and(known) {
+        return Err(Response::problem(Status::MisdirectedRequest, "This is not the host of that name."));
+    }
+    let same = head.header("origin").is_none_or(|origin| {
+        let host = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"));
+        host.is_some_and(known)
+    });
+    if same {
+        Ok(())
+    } else {
+        Err(Response::problem(Status::Forbidden, "Pages of another origin are not let in."))
+    }
+}
+
+fn text(body: Vec<u8>) -> Result<String, Response> {
+    String::from_utf8(body).map_err(|_| Response::problem(Status::BadRequest, "The body is not UTF-8."))
+}
+
+/// Not JSON is told; everything about a reply that is JSON is not (C-D1).
+fn json_only(text: &str) -> Result<(), Response> {
+    let mut tape = aaep::json::Tape::default();
+    tape.read(text).map(|_| ()).map_err(|_| Response::new(Status::BadRequest))
+}
+
+fn query(head: &Head, known: &[&str]) -> Result<Query, Response> {
+    Query::parse(head.query.as_deref(), known)
+        .map_err(|why| Response::problem(Status::BadRequest, &format!("{why}.")))
+}
+
+fn none(head: &Head) -> Result<(), Response> {
+    query(head, &[]).map(|_| ())
+}
+
+fn not_found() -> Response {
+    Response::problem(Status::NotFound, "There is nothing here for you.")
+}
+
+fn response(answer: Answer, made: Status) -> Response {
+    match answer {
+        Answer::Accepted(json) => {
+            let location = made == Status::Created;
+            let id = subscription_of(&json);
+            let response = Response::new(made).json(json);
+            match id.filter(|_| location) {
+                Some(id) => response.header("Location", &format!("/aaep/v1/events?subscription_id={id}")),
+                None => response,
+            }
+        }
+        Answer::Rejected(json, code) => Response::new(rejection(&code)).json(json),
+        Answer::Done => Response::new(Status::NoContent),
+        Answer::Made(json) => Response::new(made).json(json),
+        Answer::Found(json) => Response::new(Status::Ok).json(json),
+        Answer::Unlawful(findings) => unlawful(&findings),
+        Answer::Bad(why) => Response::problem(Status::BadRequest, &why),
+        Answer::NotFound => not_found(),
+        Answer::Forbidden => Response::problem(Status::Forbidden, "This token is not for that."),
+        Answer::Conflict => {
+            Response::problem(Status::Conflict, "This Idempotency-Key was used for something else.")
+        }
+        Answer::Full(why) => Response::problem(Status::TooManyRequests, &why),
+        Answer::Unavailable(why) => Response::problem(Status::Unavailable, &why),
+        _ => Response::problem(Status::InternalError, "The hub answered something unknown."),
+    }
+}
+
+fn subscription_of(accepted: &str) -> Option<String> {
+    let mut tape = aaep::json::Tape::default();
+    let doc = tape.read(accepted).ok()?;
+    Some(doc.root().member("subscription_id")?.text()?.into_owned())
+}
+
+/// C-E5
+fn rejection(code: &str) -> Status {
+    match code {
+        "authentication_required" => Status::Unauthorized,
+        "authorization_denied" => Status::Forbidden,
+        "rate_limit" => Status::TooManyRequests,
+        "transport_unavailable" => Status::Unavailable,
+        _ => Status::Conflict,
+    }
+}
+
+fn unlawful(findings: &[Finding]) -> Response {
+    let title = "This breaks rules of the protocol; nothing was applied.";
+    Response::problem_with(Status::UnprocessableContent, title, |writer: &mut Writer| {
+        writer.key("findings");
+        writer.open_array();
+        for finding in findings {
+            writer.open_object();
+            let message = finding.message();
+            for (name, text) in
+                [("rule", finding.rule.id()), ("pointer", &finding.pointer), ("message", message.as_str())]
+            {
+                writer.key(name);
+                writer.text(text);
+            }
+            writer.close_object();
+        }
+        writer.close_array();
+    })
+}
