@@ -109,7 +109,7 @@ fn shown(row: &Row, by_row: &HashMap<&str, Rule>) -> Result<(usize, String), Str
         (_, Some(_)) => wrong("the rule book has this row, so it is shown by a rule"),
         ("test", None) => {
             let Some((file, name)) = rest.split_once("::") else { return wrong("a test is FILE::NAME") };
-            if !read(file)?.contains(&format!("fn {name}()")) {
+            if !read(file)?.contains(&format!("fn {name}(")) {
                 return wrong(&format!("{file} has no test {name}"));
             }
             Ok((0, format!("proven: `{name}`, {file}")))

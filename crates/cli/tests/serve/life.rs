@@ -110,3 +110,14 @@ fn the_person_can_stop_the_agent() {
     assert_eq!(told.text("status"), "stopped");
     assert_eq!(client.post(&format!("/agent/v1/sessions/{session}/output"), "more").status, 404);
 }
+
+#[test]
+fn the_manifest_is_where_it_should_be_and_lawful() {
+    let hub = Hub::open();
+    let manifest = hub.client().get("/.well-known/aaep-manifest.json");
+    assert_eq!(manifest.status, 200);
+    let mut tape = aaep::json::Tape::default();
+    let mut findings = aaep::rule::Findings::new(aaep::rule::Face::Strict);
+    aaep::check::Validator::new().check(&tape.read(&manifest.body).unwrap(), &mut findings);
+    assert_eq!(findings.list(), [], "{}", manifest.body);
+}
