@@ -62,6 +62,11 @@ pub fn serves(offered: &[impl AsRef<str>], wanted: &str) -> bool {
     find(wanted, offered.iter().map(AsRef::as_ref)).is_some()
 }
 
+/// What the first requested tag that finds anything finds, by the first three steps; nothing if none does.
+pub(crate) fn lookup<'a>(requested: &[impl AsRef<str>], offered: &[&'a str]) -> Option<&'a str> {
+    requested.iter().find_map(|tag| find(tag.as_ref(), offered.iter().copied())).map(|(found, _)| found)
+}
+
 /// What one requested tag finds, by the first three steps.
 fn find<'a>(wanted: &str, mut offered: impl Iterator<Item = &'a str> + Clone) -> Option<(&'a str, Step)> {
     let mut range = Some(wanted);
@@ -203,5 +208,24 @@ mod tests {
         // C-H1: lower case, `_` for `-`.
         assert_eq!(chosen(&["zh-Hant-TW"], &["en_us", "zh_hant"]), ("zh_hant", Step::Shortened));
         assert_eq!(chosen(&["en"], &["fr", "en_us"]), ("en_us", Step::Lengthened));
+    }
+
+    #[test]
+    fn the_lookup_of_section_11_1_3_in_its_order() {
+        for (wanted, offers, found) in [
+            (&["en-US"][..], &["en", "en-US"][..], Some("en-US")),
+            (&["EN-us"], &["en-US"], Some("en-US")),
+            (&["en-US"], &["fr", "en"], Some("en")),
+            (&["zh-Hant"], &["zh"], Some("zh")),
+            (&["zh-Hant-TW"], &["zh", "zh-Hant"], Some("zh-Hant")),
+            (&["yo", "fr-CA"], &["en", "fr"], Some("fr")),
+            (&["en"], &["fr", "en-GB", "en-US"], Some("en-GB")),
+            (&["en-GB"], &["en-US"], None),
+            (&["e"], &["en"], None),
+            (&["zh-Hant-x-private"], &["zh-Hant"], Some("zh-Hant")),
+            (&["yo"], &["en"], None),
+        ] {
+            assert_eq!(lookup(wanted, offers), found, "{wanted:?} among {offers:?}");
+        }
     }
 }

@@ -7,6 +7,7 @@ use seal::Digest;
 use super::cut::Grain;
 use crate::event::Verbosity;
 use crate::message::{Boundary, CognitiveLoad, EventFilters};
+use crate::negotiate::Terms;
 
 /// The terms of a subscription, as far as they shape what it hears (§5.3). The default is the protocol's.
 ///
@@ -59,6 +60,25 @@ impl Eq for Wants {}
 impl Hash for Wants {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.key().hash(state);
+    }
+}
+
+impl From<&Terms> for Wants {
+    fn from(terms: &Terms) -> Self {
+        let mut filters = EventFilters::new();
+        filters.include = Some(terms.filters.include.clone());
+        filters.exclude = Some(terms.filters.exclude.clone());
+        Self {
+            verbosity: terms.verbosity.clone(),
+            languages: terms.languages.clone(),
+            boundaries: terms.boundaries.clone(),
+            filters,
+            rate: terms.max_events_per_second,
+            cognitive_load: terms.cognitive_load.clone(),
+            pace_wpm: terms.pace_wpm,
+            confirmations: terms.confirmation_reply,
+            clarifications: terms.clarification_reply,
+        }
     }
 }
 

@@ -3,10 +3,11 @@
 use std::borrow::Cow;
 
 use super::Wants;
-use super::language::{is_right_to_left, lookup};
+use super::language::is_right_to_left;
 use crate::event::{Event, EventType, Payload, TextDirection, Verbosity};
 use crate::form::is_language_tag;
 use crate::json::{Tape, Value, Writer};
+use crate::negotiate::language::lookup;
 
 /// The event in the words that are wanted; nothing if it has them already, or has no others.
 ///

@@ -364,7 +364,7 @@ impl Core {
         let Some(known) = self.subscriptions.get_mut(subscription) else { return };
         known.terms = terms;
         known.accepted = accepted.into();
-        known.wants = Arc::new(wants(&known.terms));
+        known.wants = Arc::new(Wants::from(&known.terms));
         let record = known.record();
         let (wants, scope, listener) = (known.wants.clone(), known.scope.clone(), known.listener);
         self.staged.writes.push(Write::SubscriptionChanged { id: subscription.into(), record });
@@ -386,7 +386,7 @@ impl Subscription {
             accepted: accepted.into(),
             principal: who.name.clone(),
             may_answer: who.role.answers(),
-            wants: Arc::new(wants(&terms)),
+            wants: Arc::new(Wants::from(&terms)),
             terms,
             scope: who.scope.clone(),
             listener: None,
@@ -411,19 +411,4 @@ impl Subscription {
 fn rejection(rejected: SubscriptionRejected) -> Answer {
     let code = rejected.reason_code.as_str().to_owned();
     Answer::Rejected(Message::SubscriptionRejected(rejected).to_json(), code)
-}
-
-/// What shaping needs of the terms.
-pub(super) fn wants(terms: &Terms) -> Wants {
-    Wants {
-        verbosity: terms.verbosity.clone(),
-        languages: terms.languages.clone(),
-        boundaries: terms.boundaries.clone(),
-        filters: terms.capabilities().event_filters.unwrap_or_else(aaep::message::EventFilters::new),
-        rate: terms.max_events_per_second,
-        cognitive_load: terms.cognitive_load.clone(),
-        pace_wpm: terms.pace_wpm,
-        confirmations: terms.confirmation_reply,
-        clarifications: terms.clarification_reply,
-    }
 }
