@@ -120,6 +120,11 @@ impl Client {
     }
 
     pub(crate) fn send(&self, method: &str, path: &str, body: &str) -> Answer {
+        self.try_send(method, path, body).unwrap_or_else(|| panic!("no answer to {method} {path}"))
+    }
+
+    /// As [`Self::send`], of a hub that may be gone.
+    pub(crate) fn try_send(&self, method: &str, path: &str, body: &str) -> Option<Answer> {
         let host = if self.headers.contains("Host:") {
             String::new()
         } else {
@@ -130,10 +135,21 @@ impl Client {
             self.headers,
             body.len()
         );
-        let text = self.raw(request.as_bytes());
-        let (head, body) = text.split_once("\r\n\r\n").unwrap_or_else(|| panic!("no answer: {text:?}"));
-        let status = head.split(' ').nth(1).unwrap().parse().unwrap();
-        Answer { status, head: head.to_owned(), body: body.to_owned() }
+        let mut stream = TcpStream::connect(&self.address).ok()?;
+        stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        stream.write_all(request.as_bytes()).ok()?;
+        let mut answer = Vec::new();
+        let _ = stream.read_to_end(&mut answer);
+        let text = String::from_utf8_lossy(&answer);
+        let (head, body) = text.split_once("\r\n\r\n")?;
+        let status = head.split(' ').nth(1)?.parse().ok()?;
+        let length = head.lines().find_map(|line| line.strip_prefix("Content-Length: ")?.parse().ok());
+        // An answer that was cut off is no answer.
+        (length.unwrap_or(0) == body.len()).then(|| Answer {
+            status,
+            head: head.to_owned(),
+            body: body.to_owned(),
+        })
     }
 
     pub(crate) fn get(&self, path: &str) -> Answer {
@@ -189,12 +205,16 @@ impl Client {
     }
 
     pub(crate) fn reply(&self, subscription: &str, token: &str, decision: &str) -> Answer {
+        self.try_reply(subscription, token, decision).expect("an answer")
+    }
+
+    pub(crate) fn try_reply(&self, subscription: &str, token: &str, decision: &str) -> Option<Answer> {
         let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
         let at = seal::Timestamp::from_unix_millis(i64::try_from(now.as_millis()).unwrap()).unwrap();
         let reply = format!(
             r#"{{"type":"confirmation.reply","reply_token":"{token}","decision":"{decision}","subscription_id":"{subscription}","timestamp":"{at}"}}"#
         );
-        self.post("/aaep/v1/replies", &reply)
+        self.try_send("POST", "/aaep/v1/replies", &reply)
     }
 }
 

@@ -10,5 +10,6 @@
 mod abuse;
 mod crash;
 mod hub;
+mod killed;
 mod life;
 mod tokens;
