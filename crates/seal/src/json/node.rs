@@ -23,6 +23,7 @@ pub enum Kind {
 
 impl Kind {
     /// The word for a sentence: "a string", "an array".
+    #[inline]
     pub fn word(self) -> &'static str {
         match self {
             Kind::Null => "null",
@@ -97,26 +98,31 @@ pub struct Doc<'d> {
 
 impl<'d> Doc<'d> {
     /// The outermost value.
+    #[inline]
     pub fn root(&self) -> Value<'d> {
         Value { text: self.text, nodes: self.nodes, at: 0 }
     }
 
     /// What was noticed while reading.
+    #[inline]
     pub fn marks(&self) -> &Marks {
         &self.marks
     }
 
     /// The text that was read, byte for byte.
+    #[inline]
     pub fn source(&self) -> &'d str {
         self.text
     }
 
     /// The value of the outermost object's `type`.
+    #[inline]
     pub fn type_value(&self) -> Option<Value<'d>> {
         (self.marks.type_at != 0).then(|| self.at(self.marks.type_at))
     }
 
     /// The value that stands there on the tape: an [`Value::index`] of this very document.
+    #[inline]
     pub fn at(&self, at: u32) -> Value<'d> {
         Value { text: self.text, nodes: self.nodes, at }
     }
@@ -143,11 +149,13 @@ impl<'d> Value<'d> {
     }
 
     /// Where it stands on the tape; [`Doc::at`] takes it back.
+    #[inline]
     pub fn index(&self) -> u32 {
         self.at
     }
 
     /// The value as it was written, quotes and brackets included.
+    #[inline]
     pub fn source(&self) -> &'d str {
         let node = self.node();
         let (start, end) = (node.start as usize, node.end as usize);
@@ -169,6 +177,7 @@ impl<'d> Value<'d> {
     }
 
     /// The string without its escapes undone, if there is none to undo.
+    #[inline]
     pub fn plain_text(&self) -> Option<&'d str> {
         let node = self.node();
         (node.kind == Kind::Text && node.flags & ESCAPED == 0)
@@ -194,28 +203,33 @@ impl<'d> Value<'d> {
     }
 
     /// Bytes of the string as written: never fewer than its characters.
+    #[inline]
     pub fn written_len(&self) -> usize {
         let node = self.node();
         (node.end - node.start) as usize
     }
 
     /// Whether the string could hold anything but printable ASCII.
+    #[inline]
     pub fn maybe_unusual(&self) -> bool {
         self.node().flags & (ESCAPED | WIDE) != 0
     }
 
     /// Whether the string has half of a surrogate pair.
+    #[inline]
     pub fn has_lone_surrogate(&self) -> bool {
         self.node().flags & LONE != 0
     }
 
     /// The boolean.
+    #[inline]
     pub fn boolean(&self) -> Option<bool> {
         let node = self.node();
         (node.kind == Kind::Bool).then_some(node.flags & TRUE != 0)
     }
 
     /// The number.
+    #[inline]
     pub fn number(&self) -> Option<Number<'d>> {
         let node = self.node();
         (node.kind == Kind::Number).then(|| Number {
@@ -227,6 +241,7 @@ impl<'d> Value<'d> {
     }
 
     /// An array's items; of anything else, nothing.
+    #[inline]
     pub fn items(&self) -> impl Iterator<Item = Value<'d>> + use<'d> {
         let is_array = self.kind() == Kind::Array;
         let end = self.node().next;
@@ -242,6 +257,7 @@ impl<'d> Value<'d> {
     }
 
     /// An object's members, key and value, as they were written; of anything else, nothing.
+    #[inline]
     pub fn members(&self) -> impl Iterator<Item = (Value<'d>, Value<'d>)> + use<'d> {
         let is_object = self.kind() == Kind::Object;
         let end = self.node().next;
@@ -258,6 +274,7 @@ impl<'d> Value<'d> {
     }
 
     /// The member of that name; of several, the last.
+    #[inline]
     pub fn member(&self, name: &str) -> Option<Value<'d>> {
         self.members().filter(|(key, _)| key.is(name)).last().map(|(_, value)| value)
     }
