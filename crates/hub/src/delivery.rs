@@ -2,12 +2,14 @@
 //!
 //! Listeners with equal terms hear the same stream, so an event is shaped and encoded once for all of them: a [`Lane`] holds
 //! the frames, a [`Cursor`] says how far one listener has come. An idle listener costs its cursor. A critical frame goes
-//! before everything that a listener has not been given yet; the last word of a session takes with it what its session
-//! had said before, since nothing may follow it; all else keeps its order.
+//! before everything that a listener has not been given yet, and takes with it what its session had said before and would
+//! be a lie after it; all else keeps its order.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
+
+use aaep::event::{Event, Payload};
 
 /// One event as it goes to listeners: encoded once, shared by all.
 #[derive(Debug, PartialEq, Eq)]
@@ -20,8 +22,34 @@ pub struct Frame {
     pub critical: bool,
     /// The session that it belongs to, as a number; 0 for none.
     session: u64,
-    /// Nothing of its session follows it.
-    last: bool,
+    /// What it is in its session.
+    part: Part,
+}
+
+/// What an event is in its session, as far as order cares.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// Text or progress: a question may overtake it.
+    Text,
+    /// A question, or the state that leads to it: it takes with it what tells the state of its session.
+    Question,
+    /// Anything else; where it is critical, it takes with it all that its session said before.
+    Other,
+    /// Likewise, and nothing follows it.
+    Last,
+}
+
+impl Part {
+    /// What an event is.
+    pub fn of(event: &Event) -> Self {
+        match &event.payload {
+            Payload::OutputStreaming(_) | Payload::ProgressUpdated(_) => Self::Text,
+            Payload::AwaitingConfirmation(_) | Payload::AwaitingClarification(_) => Self::Question,
+            Payload::StateChanged(change) if change.to_state == "awaiting_input" => Self::Question,
+            _ if event.envelope.event_type.is_terminal() => Self::Last,
+            _ => Self::Other,
+        }
+    }
 }
 
 impl Frame {
@@ -50,15 +78,15 @@ impl Frame {
     fn new(bytes: Vec<u8>, from: usize, length: usize, position: u64, critical: bool) -> Self {
         let at = |at: usize| u32::try_from(at).unwrap_or(0);
         let json = (at(from), at(from + length));
-        Self { bytes: bytes.into(), json, position, critical, session: 0, last: false }
+        Self { bytes: bytes.into(), json, position, critical, session: 0, part: Part::Other }
     }
 
-    /// Says which session it belongs to, and whether it is that session's last word.
+    /// Says which session it belongs to, and what it is there.
     #[must_use]
-    pub fn of_session(mut self, session: &str, last: bool) -> Self {
+    pub fn of_session(mut self, session: &str, part: Part) -> Self {
         let mut hasher = DefaultHasher::new();
         session.hash(&mut hasher);
-        (self.session, self.last) = (hasher.finish() | 1, last);
+        (self.session, self.part) = (hasher.finish() | 1, part);
         self
     }
 
@@ -165,10 +193,14 @@ impl Cursor {
         Self { own: VecDeque::new(), next: lane.end(), ahead: BTreeSet::new() }
     }
 
-    /// Goes on from the end of a lane, and leaves out what it has not been given of another.
-    pub fn go_to_end(&mut self, lane: &Lane) {
-        self.next = lane.end();
-        self.ahead.clear();
+    /// Goes over to the end of another lane. What it has not been given of the first it keeps as its own; whether frames
+    /// of that were gone already, [`is_lost`](Self::is_lost) says before.
+    pub fn go_over(&mut self, from: &Lane, to: &Lane) {
+        let mut own = std::mem::take(&mut self.own);
+        while let Next::Frame(frame) = self.take(from) {
+            own.push_back(frame);
+        }
+        *self = Self { own, ..Self::at_end(to) };
     }
 
     /// Whether frames for it are gone.
@@ -187,7 +219,12 @@ impl Cursor {
             return Next::Frame(frame);
         }
         let from = lane.criticals.partition_point(|number| *number < self.next);
-        let urgent = lane.criticals.range(from..).find(|number| !self.ahead.contains(number)).copied();
+        let mut urgent = lane.criticals.range(from..).copied().filter(|number| !self.ahead.contains(number));
+        // One that takes others with it lets those go first that do not.
+        let alone = |number: &u64| {
+            lane.get(*number).is_some_and(|frame| self.before(*number, frame, lane) == *number)
+        };
+        let urgent = urgent.clone().find(alone).or_else(|| urgent.next());
         if let Some(number) = urgent
             && number > self.next
             && let Some(frame) = lane.get(number)
@@ -211,14 +248,19 @@ impl Cursor {
         }
     }
 
-    /// The first of what must come before a critical frame, itself if there is nothing: what its session said before its
-    /// last word.
+    /// The first of what must come before a critical frame, itself if there is nothing: what its session said before. Only
+    /// a question leaves text behind.
     fn before(&self, number: u64, frame: &Frame, lane: &Lane) -> u64 {
-        let earlier = |number: &u64| {
-            lane.get(*number).is_some_and(|one| one.session == frame.session) && !self.ahead.contains(number)
+        if frame.session == 0 {
+            return number;
+        }
+        let goes_along = |one: &Frame| {
+            one.session == frame.session && (frame.part != Part::Question || one.part != Part::Text)
         };
-        let first = if frame.last { (self.next..number).find(earlier) } else { None };
-        first.unwrap_or(number)
+        let earlier = |number: &u64| {
+            lane.get(*number).is_some_and(|one| goes_along(one)) && !self.ahead.contains(number)
+        };
+        (self.next..number).find(earlier).unwrap_or(number)
     }
 
     /// How many frames it has not been given.
@@ -278,22 +320,55 @@ mod tests {
     fn the_last_word_of_a_session_takes_with_it_what_it_said_before() {
         let mut lane = Lane::new(LaneLimits::default());
         let mut cursor = Cursor::at_end(&lane);
-        let said = |id: u64, session: &str, critical: bool, last: bool| {
+        let said = |id: u64, session: &str, critical: bool, part: Part| {
             let frame = Frame::event(&format!("evt_{id}"), "{}", id, critical);
-            Arc::new(frame.of_session(session, last))
+            Arc::new(frame.of_session(session, part))
         };
         for frame in [
-            said(0, "a", false, false),
-            said(1, "b", false, false),
-            said(2, "a", false, false),
-            said(3, "b", true, false),
-            said(4, "b", true, true),
-            said(5, "a", false, false),
+            said(0, "a", false, Part::Text),
+            said(1, "b", false, Part::Text),
+            said(2, "a", false, Part::Text),
+            said(3, "b", true, Part::Question),
+            said(4, "b", true, Part::Last),
+            said(5, "a", false, Part::Other),
         ] {
             lane.push(frame);
         }
         assert_eq!(drain(&mut cursor, &lane), [3, 1, 4, 0, 2, 5]);
         assert!(cursor.ahead.is_empty());
+        for frame in [
+            said(6, "c", false, Part::Text),
+            said(7, "c", true, Part::Last),
+            said(8, "a", true, Part::Question),
+            said(9, "d", true, Part::Last),
+        ] {
+            lane.push(frame);
+        }
+        assert_eq!(drain(&mut cursor, &lane), [8, 9, 6, 7], "and nobody else waits for that");
+        for frame in [
+            said(10, "e", false, Part::Other),
+            said(11, "e", false, Part::Text),
+            said(12, "f", false, Part::Text),
+            said(13, "e", true, Part::Question),
+        ] {
+            lane.push(frame);
+        }
+        assert_eq!(drain(&mut cursor, &lane), [10, 13, 11, 12], "no question before its session");
+    }
+
+    #[test]
+    fn who_goes_over_to_another_lane_keeps_what_it_was_not_given() {
+        let mut lane = Lane::new(LaneLimits::default());
+        let mut other = Lane::new(LaneLimits::default());
+        let mut cursor = Cursor::at_end(&lane);
+        other.push(frame(1, true));
+        for number in 2..5 {
+            lane.push(frame(number, number == 3));
+        }
+        cursor.give(frame(100, false));
+        cursor.go_over(&lane, &other);
+        other.push(frame(5, false));
+        assert_eq!(drain(&mut cursor, &other), [100, 3, 2, 4, 5]);
     }
 
     #[test]

@@ -183,11 +183,11 @@ fn the_same_key_does_the_same_thing_once() {
         key: Some("k1".into()),
     };
     let Answer::Found(first) = stage.ask_hub(&bank, publish(THINK)) else { panic!() };
-    assert_eq!(stage.ask_hub(&bank, publish(THINK)), Answer::Made(first.clone()));
+    assert_eq!(stage.ask_hub(&bank, publish(THINK)), Answer::Found(first.clone()));
     let other = THINK.replace("idle", "writing_output");
     assert_eq!(stage.ask_hub(&bank, publish(&other)), Answer::Conflict);
     stage.crash();
-    assert_eq!(stage.ask_hub(&bank, publish(THINK)), Answer::Made(first));
+    assert_eq!(stage.ask_hub(&bank, publish(THINK)), Answer::Found(first));
 }
 
 #[test]

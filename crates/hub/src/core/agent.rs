@@ -41,7 +41,7 @@ impl Core {
             return Answer::Forbidden;
         }
         let digest = Digest::of(text.as_bytes());
-        if let Some(answer) = self.remembered(who, key, &digest) {
+        if let Some(answer) = self.remembered(who, key, &digest, Answer::Made) {
             return answer;
         }
         if self.sessions.len() >= self.limits.sessions {
@@ -59,8 +59,7 @@ impl Core {
         };
         let id = self.new_id("sess_", now);
         let Ok(session_id) = SessionId::parse(&id) else { return Answer::Bad("no id".to_owned()) };
-        let person = root.member("requested_by").and_then(|person| person.text());
-        let person = person.map(|person| Arc::from(person.strip_prefix("user:").unwrap_or(&person)));
+        let person = requested_by(&root);
         let hints = root.member("localization_hints").map(|hints| Box::from(hints.source()));
         let live = Live {
             machine: Session::new(&id).with_max_open(self.limits.open_in_session),
@@ -128,12 +127,13 @@ impl Core {
         let _ = self.emit(id, &events, now);
     }
 
-    /// What was answered to this key before, if it was used.
+    /// What was answered to this key before, if it was used: the same `again`.
     pub(super) fn remembered(
         &mut self,
         who: &Principal,
         key: Option<&str>,
         request: &Digest,
+        again: fn(String) -> Answer,
     ) -> Option<Answer> {
         let key = key?;
         let same = |digest: &[u8]| digest == request.as_bytes().as_slice();
@@ -141,13 +141,13 @@ impl Core {
             if let Write::Idempotent { principal, key: used, request, response, .. } = write
                 && (**principal == *who.name && **used == *key)
             {
-                return Some(if same(request) { Answer::Made(response.clone()) } else { Answer::Conflict });
+                return Some(if same(request) { again(response.clone()) } else { Answer::Conflict });
             }
         }
         match self.journal.idempotent(&who.name, key) {
             Ok(None) => None,
             Ok(Some(known)) if same(&known.request) => {
-                Some(Answer::Made(String::from_utf8_lossy(&known.response).into_owned()))
+                Some(again(String::from_utf8_lossy(&known.response).into_owned()))
             }
             Ok(Some(_)) => Some(Answer::Conflict),
             Err(error) => Some(Answer::Unavailable(error.to_string())),
@@ -217,6 +217,12 @@ impl Live {
             outputs: BTreeMap::new(),
         })
     }
+}
+
+/// For whom a session is, as its start says.
+pub(super) fn requested_by(root: &Value<'_>) -> Option<Arc<str>> {
+    let person = root.member("requested_by")?.text()?;
+    Some(Arc::from(person.strip_prefix("user:").unwrap_or(&person)))
 }
 
 /// Who speaks, and the producer of its events as JSON: the token's agent and no other; without a token, whom the request

@@ -33,12 +33,12 @@ impl Core {
         key: Option<&str>,
         now: i64,
     ) -> Answer {
+        let digest = Digest::of_all([session.as_bytes(), text.as_bytes(), &[u8::from(clarify)]]);
+        if let Some(answer) = self.remembered(who, key, &digest, Answer::Made) {
+            return answer;
+        }
         if self.own(who, session).is_none() {
             return Answer::NotFound;
-        }
-        let digest = Digest::of_all([session.as_bytes(), text.as_bytes(), &[u8::from(clarify)]]);
-        if let Some(answer) = self.remembered(who, key, &digest) {
-            return answer;
         }
         match self.put_question(session, text, clarify, now) {
             Ok(answer) => {
@@ -197,10 +197,7 @@ impl Core {
         }
         self.staged.resolved.push((resolution.token.clone(), resolution.session.clone(), answer));
         let session = resolution.session.as_str();
-        let others = self.questions.of_session(&resolution.session);
-        let still_open =
-            others.filter(|other| other.is_open() && other.token != resolution.token).count() > 0;
-        let to = if still_open { "awaiting_input" } else { "thinking" };
+        let to = if self.still_asks(&resolution.session) { "awaiting_input" } else { "thinking" };
         let said = format!(r#"{{"type":"aaep:agent.state.changed","to_state":"{to}"}}"#);
         let told = format!(
             r#"{{"reply_token":"{}","decision":"{}","by":"{}"}}"#,
@@ -210,6 +207,17 @@ impl Core {
             if resolution.by == By::Stopped { By::Cancelled } else { resolution.by }.as_str()
         );
         let _ = self.emit_one(session, &said, &[(SAYSO_EXTENSION, &told)], now);
+    }
+
+    /// Whether a session has an open question, once this turn is on disk.
+    fn still_asks(&self, session: &aaep::SessionId) -> bool {
+        let resolved = |token: &str| self.staged.resolved.iter().any(|(one, ..)| one.as_str() == token);
+        let mut known = self.questions.of_session(session).filter(|question| question.is_open());
+        let mut new = self.staged.writes.iter().filter_map(|write| match write {
+            Write::QuestionOpened { token, session: of, .. } if **of == *session.as_str() => Some(&**token),
+            _ => None,
+        });
+        known.any(|question| !resolved(question.token.as_str())) || new.any(|token| !resolved(token))
     }
 
     /// `GET /agent/v1/sessions/{id}/replies/{token}`: answered at once, or when it is resolved, or when its time is over.
@@ -246,8 +254,11 @@ impl Core {
             }
             _ => {}
         }
+        let over = who.speaks() && !self.sessions.contains_key(session);
         Some(match self.journal.decision(token.as_str()) {
-            Ok(Some(decision)) if decision.session == session && (own.is_some() || who.speaks()) => {
+            Ok(Some(decision))
+                if decision.session == session && (own.is_some() || over && asked_by(&decision, who)) =>
+            {
                 Answer::Found(stored(&decision))
             }
             Ok(_) => Answer::NotFound,
@@ -369,6 +380,13 @@ fn stored(decision: &journal::stored::StoredDecision) -> String {
         return resolved(receipt.resolution());
     }
     format!("{{\"status\":\"resolved\",\"decision\":\"reject\",\"by\":\"{}\"}}", decision.by)
+}
+
+/// Whether a question of a session that is over was this agent's.
+fn asked_by(decision: &journal::stored::StoredDecision, who: &Principal) -> bool {
+    let receipt = String::from_utf8_lossy(&decision.receipt);
+    aaep::consent::Receipt::parse(&receipt)
+        .is_some_and(|receipt| who.agent_id.as_deref().is_none_or(|own| *own == *receipt.resolution().agent))
 }
 
 /// How a question that was decided stands, as far as the ledger tells.

@@ -3,11 +3,12 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use aaep::message::CognitiveLoad;
 use aaep::shape::{self, Out, Shaper, Wants};
 
 use super::Heard;
 use crate::command::Output;
-use crate::delivery::Frame;
+use crate::delivery::{Frame, Part};
 use crate::{LaneId, Scope};
 
 #[derive(Default)]
@@ -25,21 +26,40 @@ struct Lane {
 
 impl Lanes {
     /// A listener joins the lane of those wants and that scope. If there is none, it is made with this shaper, which has
-    /// heard what came before.
-    pub(super) fn join(
-        &mut self,
-        wants: &Arc<Wants>,
-        scope: &Arc<Scope>,
-        shaper: impl FnOnce() -> Shaper<Heard>,
-    ) -> LaneId {
+    /// heard what came before. Where the shaper, or the lane that is there, holds something back, a lane is made too: what
+    /// a lane holds is not what a newcomer lacks.
+    pub(super) fn join(&mut self, wants: &Arc<Wants>, scope: &Arc<Scope>, shaper: Shaper<Heard>) -> LaneId {
         let key = (wants.clone(), scope.clone());
-        let id = *self.keys.entry(key.clone()).or_insert_with(|| {
-            self.made += 1;
-            LaneId(self.made)
-        });
-        let lane = self.streams.entry(id).or_insert_with(|| Lane { key, shaper: shaper(), listeners: 0 });
-        lane.listeners += 1;
+        let known = self.keys.get(&key).copied().filter(|_| shaper.held() == 0);
+        if let Some(id) = known
+            && let Some(lane) = self.streams.get_mut(&id).filter(|lane| lane.shaper.held() == 0)
+        {
+            lane.listeners += 1;
+            return id;
+        }
+        self.made += 1;
+        let id = LaneId(self.made);
+        self.keys.insert(key.clone(), id);
+        self.streams.insert(id, Lane { key, shaper, listeners: 1 });
         id
+    }
+
+    /// A listener goes over to the lane of other wants. What was held for it alone goes with it.
+    pub(super) fn go_over(&mut self, from: LaneId, wants: &Arc<Wants>, scope: &Arc<Scope>) -> LaneId {
+        let alone = self.streams.get(&from).is_some_and(|lane| lane.listeners == 1);
+        let known = self.keys.contains_key(&(wants.clone(), scope.clone()));
+        let held = if alone && !known { self.streams.remove(&from) } else { None };
+        if let Some(lane) = &held {
+            self.forget(from, lane);
+        }
+        let renewed = |lane: Lane| {
+            let mut shaper = lane.shaper;
+            shaper.renegotiate(wants.clone());
+            shaper
+        };
+        let to = self.join(wants, scope, held.map_or_else(|| shaper(wants), renewed));
+        self.leave(from);
+        to
     }
 
     /// A listener leaves; a lane without listeners is no more.
@@ -49,6 +69,12 @@ impl Lanes {
         if lane.listeners == 0
             && let Some(lane) = self.streams.remove(&id)
         {
+            self.forget(id, &lane);
+        }
+    }
+
+    fn forget(&mut self, id: LaneId, lane: &Lane) {
+        if self.keys.get(&lane.key) == Some(&id) {
             self.keys.remove(&lane.key);
         }
     }
@@ -83,6 +109,14 @@ impl Lanes {
         self.streams.values().filter_map(|lane| lane.shaper.next_deadline()).min()
     }
 
+    pub(super) fn has(&self, wants: &Arc<Wants>, scope: &Arc<Scope>) -> bool {
+        self.keys.contains_key(&(wants.clone(), scope.clone()))
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.streams.len().max(self.keys.len())
+    }
+
     pub(super) fn clear(&mut self) {
         self.streams.clear();
         self.keys.clear();
@@ -102,9 +136,14 @@ pub(super) fn frame(out: &Out<Heard>, position: u64) -> Arc<Frame> {
         Out::Made(event) => {
             let (id, session) = (event.envelope.event_id.as_str(), event.envelope.session_id.as_str());
             let frame = Frame::event(id, &event.to_json(), position, out.is_critical());
-            Arc::new(frame.of_session(session, event.envelope.event_type.is_terminal()))
+            Arc::new(frame.of_session(session, Part::of(event)))
         }
     }
+}
+
+/// Whether what leaves depends on when it came: then what was merged once is not merged so again.
+pub(super) fn is_timed(wants: &Wants) -> bool {
+    wants.rate.is_some() || wants.pace_wpm.is_some() || wants.cognitive_load == CognitiveLoad::Low
 }
 
 pub(super) fn shaper(wants: &Arc<Wants>) -> Shaper<Heard> {

@@ -1,5 +1,6 @@
 //! Subscriptions: asked for, listened on, changed, closed; and what their listeners say.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use aaep::SubscriptionId;
@@ -8,14 +9,15 @@ use aaep::event::Event;
 use aaep::json::{Tape, Writer};
 use aaep::message::{Message, SubscriptionClose, SubscriptionRejected};
 use aaep::negotiate::{Offer, Terms, answer, renegotiate};
-use aaep::shape::Wants;
+use aaep::shape::{Out, Shaper, Wants};
 use journal::Position;
 
-use super::lanes::{frame, shaper};
+use super::agent::requested_by;
+use super::lanes::{frame, is_timed, shaper};
 use super::{After, Core, Heard, Write};
 use crate::command::{Answer, Output};
 use crate::compose::{self, Stamp};
-use crate::delivery::Frame;
+use crate::delivery::{Frame, Part};
 use crate::{LaneId, ListenerId, Principal, Scope};
 
 /// A subscription that is open.
@@ -34,6 +36,9 @@ pub(super) struct Subscription {
     pub(super) lost: Option<i64>,
 }
 
+/// Text that a listener was waiting for when it left began at most so many events before.
+const HELD: u64 = 256;
+
 /// A connection that is to listen once the turn is on disk.
 pub(super) struct Attach {
     subscription: Box<str>,
@@ -43,7 +48,7 @@ pub(super) struct Attach {
 
 impl Core {
     /// `POST /aaep/v1/subscriptions`
-    pub(super) fn subscribe(&mut self, who: &Principal, text: &str) -> Answer {
+    pub(super) fn subscribe(&mut self, who: &Principal, text: &str, now: i64) -> Answer {
         if !who.role.hears() {
             return Answer::Forbidden;
         }
@@ -63,7 +68,11 @@ impl Core {
             Ok((accepted, terms)) => {
                 self.questions.subscription_opened(&id, &who.name);
                 let accepted = Message::SubscriptionAccepted(accepted).to_json();
-                let subscription = Subscription::new(id.clone(), who, terms, &accepted);
+                let mut subscription = Subscription::new(id.clone(), who, terms, &accepted);
+                // One that nobody ever listens on is let go like one whose connection is gone.
+                let until = now.saturating_add(self.limits.resume_window);
+                subscription.lost = Some(until);
+                self.lost.insert((until, id.as_str().into()));
                 self.staged.writes.push(Write::SubscriptionOpened {
                     id: id.as_str().into(),
                     principal: (&*who.name).into(),
@@ -91,8 +100,8 @@ impl Core {
         listener: ListenerId,
         now: i64,
     ) -> Answer {
-        let Some(known) = self.subscriptions.get_mut(subscription).filter(|one| *one.principal == *who.name)
-        else {
+        let known = self.subscriptions.get_mut(subscription);
+        let Some(known) = known.filter(|one| *one.principal == *who.name && !one.is_over(now)) else {
             return Answer::NotFound;
         };
         // A second connection takes the place of the first.
@@ -103,7 +112,9 @@ impl Core {
                 self.lanes.leave(lane);
             }
         }
-        known.lost = None;
+        if let Some(until) = known.lost.take() {
+            self.lost.remove(&(until, subscription.into()));
+        }
         let id = known.id.clone();
         self.questions.subscription_resumed(&id, now);
         self.listeners.insert(listener, subscription.into());
@@ -130,8 +141,9 @@ impl Core {
             .map(|question| question.token.clone())
             .collect();
         for token in open {
+            // Nothing of it is written, so it holds at once: others may join in the same turn.
             if let Ok(decided) = self.questions.entitle(&token, &id, now) {
-                self.staged.after.push(After::Decided(decided));
+                self.questions.commit(decided);
             }
         }
     }
@@ -139,7 +151,9 @@ impl Core {
     /// The turn is on disk: the connection joins its lane with what it missed.
     pub(super) fn attached(&mut self, attach: Attach, now: i64, outputs: &mut Vec<Output>) {
         let Attach { subscription, listener, last_event_id } = attach;
-        let Some(known) = self.subscriptions.get(&subscription) else {
+        // It may be gone again, or replaced, within the same turn.
+        let here = |one: &&Subscription| one.listener == Some((listener, None));
+        let Some(known) = self.subscriptions.get(&subscription).filter(here) else {
             outputs.push(Output::Close(listener));
             return;
         };
@@ -148,9 +162,13 @@ impl Core {
         let missed = last_event_id.and_then(|id| self.missed(&id, &mut made, &scope, now));
         let own = missed.unwrap_or_else(|| {
             made = shaper(&wants);
+            // All lanes of a shape hold the same text, whoever joined when.
+            if !is_timed(&wants) && !self.lanes.has(&wants, &scope) {
+                self.retell(self.position.saturating_sub(HELD), &mut made, &scope, now);
+            }
             self.present(&wants, &scope, now)
         });
-        let lane = self.lanes.join(&wants, &scope, || made);
+        let lane = self.lanes.join(&wants, &scope, made);
         if let Some(known) = self.subscriptions.get_mut(&subscription) {
             known.listener = Some((listener, Some(lane)));
         }
@@ -161,39 +179,80 @@ impl Core {
     fn missed(
         &mut self,
         last: &str,
-        made: &mut aaep::shape::Shaper<Heard>,
+        made: &mut Shaper<Heard>,
         scope: &Scope,
         now: i64,
     ) -> Option<Vec<Arc<Frame>>> {
         let end = self.position;
         let known = self.journal.position_of(last).ok()?;
-        let replay = self.limits.replay as u64;
-        // An event that was merged for a shape is on no disk; it comes again when its parts are shaped again.
-        let from = known.map_or(end.saturating_sub(replay), Position::get);
-        if end - from > replay {
+        if known.is_none() && is_timed(made.wants()) {
             return None;
         }
+        let replay = self.limits.replay as u64;
+        let known = known.map(Position::get);
+        if known.is_some_and(|known| end - known > replay) {
+            return None;
+        }
+        // An event that was merged for a shape is on no disk; it comes again when its parts are shaped again. So does text
+        // that was held when the listener left.
+        let from = match known {
+            Some(known) if is_timed(made.wants()) => known,
+            Some(known) => known.saturating_sub(HELD),
+            None => end.saturating_sub(replay),
+        };
+        let mut found = known == Some(from);
         let mut frames = Vec::new();
-        let mut found = known.is_some();
-        for stored in self.journal.events(Position::new(from), self.limits.replay).ok()? {
-            let text = std::str::from_utf8(&stored.body).ok()?;
-            let event = Event::parse(text)?;
-            let agent = event.envelope.producer.agent_id.clone();
-            let person = self.sessions.get(stored.session.as_str()).and_then(|live| live.person.clone());
-            if !scope.covers(&agent, person.as_deref()) {
-                continue;
+        for (position, out) in self.retell(from, made, scope, now)? {
+            found |= known.is_some_and(|known| position > known);
+            if found {
+                frames.push(frame(&out, position));
             }
-            let position = stored.position.get();
-            let frame_of = Arc::new(Frame::event(&stored.event_id, text, position, stored.critical));
-            made.push(&Arc::new(Heard { event, frame: frame_of }));
-            while let Some(out) = made.pull(now) {
-                if found {
-                    frames.push(frame(&out, position));
-                }
-                found |= out.event().envelope.event_id.as_str() == last;
-            }
+            found |= out.event().envelope.event_id.as_str() == last;
         }
         found.then_some(frames)
+    }
+
+    /// What a shape makes of all after a position.
+    fn retell(
+        &mut self,
+        from: u64,
+        made: &mut Shaper<Heard>,
+        scope: &Scope,
+        now: i64,
+    ) -> Option<Vec<(u64, Out<Heard>)>> {
+        let mut outs = Vec::new();
+        let mut people = HashMap::new();
+        let most = usize::try_from(self.position.saturating_sub(from)).unwrap_or(usize::MAX);
+        for stored in self.journal.events(Position::new(from), most).ok()? {
+            let text = std::str::from_utf8(&stored.body).ok()?;
+            let event = Event::parse(text)?;
+            if !people.contains_key(&stored.session) {
+                let person = self.person_of(&stored.session);
+                people.insert(stored.session.clone(), person);
+            }
+            let person = people.get(&stored.session).and_then(Option::as_deref);
+            if !scope.covers(&event.envelope.producer.agent_id, person) {
+                continue;
+            }
+            let (position, part) = (stored.position.get(), Part::of(&event));
+            let critical = stored.critical || part == Part::Question;
+            let frame = Frame::event(&stored.event_id, text, position, critical);
+            let frame = Arc::new(frame.of_session(&stored.session, part));
+            made.push(&Arc::new(Heard { event, frame }));
+            outs.extend(std::iter::from_fn(|| made.pull(now)).map(|out| (position, out)));
+        }
+        Some(outs)
+    }
+
+    /// For whom a session is, or was.
+    fn person_of(&mut self, session: &str) -> Option<Arc<str>> {
+        if let Some(live) = self.sessions.get(session) {
+            return live.person.clone();
+        }
+        let first = self.journal.events_of(session, Position::START, 1).ok()?.pop()?;
+        let mut tape = Tape::default();
+        let doc = tape.read(std::str::from_utf8(&first.body).ok()?).ok()?;
+        requested_by(&doc.root())
     }
 
     /// For who joins late or has been away too long: the state that each session is in, and the questions that are open.
@@ -271,14 +330,28 @@ impl Core {
         if too_slow {
             self.close_subscription(&subscription, now);
         } else {
-            known.lost = Some(now.saturating_add(window));
+            let until = now.saturating_add(window);
+            known.lost = Some(until);
+            self.lost.insert((until, subscription.clone()));
             let decided = self.questions.subscription_lost(&id, now, window);
             self.decide(decided, now);
         }
     }
 
+    /// Subscriptions that did not come back in time are closed (C-C17).
+    pub(super) fn close_lost(&mut self, now: i64) {
+        while self.lost.first().is_some_and(|(until, _)| *until <= now)
+            && let Some((_, subscription)) = self.lost.pop_first()
+        {
+            self.close_subscription(&subscription, now);
+        }
+    }
+
     fn close_subscription(&mut self, subscription: &str, now: i64) {
         let Some(known) = self.subscriptions.remove(subscription) else { return };
+        if let Some(until) = known.lost {
+            self.lost.remove(&(until, subscription.into()));
+        }
         if let Some((listener, lane)) = known.listener {
             self.listeners.remove(&listener);
             self.staged.after.push(After::Output(Output::Close(listener)));
@@ -366,15 +439,18 @@ impl Core {
         known.accepted = accepted.into();
         known.wants = Arc::new(Wants::from(&known.terms));
         let record = known.record();
-        let (wants, scope, listener) = (known.wants.clone(), known.scope.clone(), known.listener);
         self.staged.writes.push(Write::SubscriptionChanged { id: subscription.into(), record });
-        if let Some((listener, Some(old))) = listener {
-            let lane = self.lanes.join(&wants, &scope, || shaper(&wants));
-            self.lanes.leave(old);
-            if let Some(known) = self.subscriptions.get_mut(subscription) {
-                known.listener = Some((listener, Some(lane)));
-            }
-            self.staged.after.push(After::Output(Output::Move(listener, lane)));
+        self.staged.after.push(After::Moved(subscription.into()));
+    }
+
+    /// The turn is on disk: a connection goes over to the lane of its new terms.
+    pub(super) fn moved(&mut self, subscription: &str, outputs: &mut Vec<Output>) {
+        let Some(known) = self.subscriptions.get_mut(subscription) else { return };
+        let Some((listener, Some(old))) = known.listener else { return };
+        let lane = self.lanes.go_over(old, &known.wants, &known.scope);
+        known.listener = Some((listener, Some(lane)));
+        if lane != old {
+            outputs.push(Output::Move(listener, lane));
         }
     }
 }
@@ -392,6 +468,11 @@ impl Subscription {
             listener: None,
             lost: None,
         }
+    }
+
+    /// Whether it did not come back in time.
+    fn is_over(&self, now: i64) -> bool {
+        self.lost.is_some_and(|until| until <= now)
     }
 
     fn record(&self) -> String {

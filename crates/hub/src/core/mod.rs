@@ -13,7 +13,7 @@ mod output;
 mod publish;
 mod restore;
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::hash::RandomState;
 use std::sync::Arc;
 
@@ -99,7 +99,16 @@ pub struct Core {
     /// The position of the last event.
     position: u64,
     staged: Staged,
+    /// Subscriptions without a connection, by the time until which they may come back.
+    lost: BTreeSet<(i64, Box<str>)>,
+    /// What holds could not be read after a turn that was not written; it is tried again at the next.
+    stale: bool,
+    /// After a turn that was not written, nothing is tried before this without being asked.
+    rests_until: i64,
 }
+
+/// For so long, in milliseconds, the hub does nothing of itself after it could not write.
+const REST: i64 = 1_000;
 
 /// What a turn will have done once it is on disk.
 #[derive(Default)]
@@ -122,6 +131,8 @@ enum After {
     Output(Output),
     /// A connection listens, and is told what it missed.
     Attach(listener::Attach),
+    /// The terms of a subscription are others from here on.
+    Moved(Box<str>),
 }
 
 impl Core {
@@ -147,6 +158,9 @@ impl Core {
             waiting: Vec::new(),
             position: 0,
             staged: Staged::default(),
+            lost: BTreeSet::new(),
+            stale: false,
+            rests_until: i64::MIN,
         };
         core.restore(now)?;
         Ok(core)
@@ -154,6 +168,14 @@ impl Core {
 
     /// Takes a turn.
     pub fn turn(&mut self, requests: Vec<Request>, now: i64) -> Vec<Output> {
+        if self.stale
+            && let Err(error) = self.restore(now)
+        {
+            self.rests_until = now.saturating_add(REST);
+            let why = format!("nothing can be read: {error}");
+            let asked = requests.iter().filter(|one| !matches!(one.command, Command::Detached { .. }));
+            return asked.map(|one| Output::Answer(one.id, Answer::Unavailable(why.clone()))).collect();
+        }
         for request in requests {
             self.follow(request, now);
         }
@@ -166,13 +188,16 @@ impl Core {
         let waits = self.waiting.iter().map(|waiting| waiting.until);
         let leases = self.sessions.values().map(|live| live.lease);
         let parts = [self.questions.next_deadline(), self.lanes.next_deadline()];
-        parts.into_iter().flatten().chain(waits).chain(leases).min()
+        let lost = self.lost.first().map(|(until, _)| *until);
+        let first = parts.into_iter().flatten().chain(waits).chain(leases).chain(lost).min();
+        let rests = self.stale.then_some(self.rests_until);
+        first.map(|at| at.max(self.rests_until)).into_iter().chain(rests).min()
     }
 
     fn follow(&mut self, request: Request, now: i64) {
         let Request { id, who, command } = request;
         let answer = match command {
-            Command::Subscribe { text } => Some(self.subscribe(&who, &text)),
+            Command::Subscribe { text } => Some(self.subscribe(&who, &text, now)),
             Command::Attach { subscription, last_event_id, listener } => {
                 Some(self.attach(&who, &subscription, last_event_id, listener, now))
             }
@@ -203,6 +228,7 @@ impl Core {
     fn wake(&mut self, now: i64) {
         let decided = self.questions.wake(now);
         self.decide(decided, now);
+        self.close_lost(now);
         self.end_leases(now);
         self.end_waits(now);
     }
@@ -217,6 +243,8 @@ impl Core {
             }
         }
         let mut outputs = Vec::new();
+        // Who comes in this turn is told all of it that it missed, so it joins when the turn has been heard.
+        let mut coming = Vec::new();
         for after in staged.after {
             match after {
                 After::Event { heard, agent, person } => {
@@ -224,10 +252,14 @@ impl Core {
                 }
                 After::Decided(decided) => self.questions.commit(decided),
                 After::Output(output) => outputs.push(output),
-                After::Attach(attach) => self.attached(attach, now, &mut outputs),
+                After::Attach(attach) => coming.push(attach),
+                After::Moved(subscription) => self.moved(&subscription, &mut outputs),
             }
         }
         self.lanes.pull(now, &mut outputs);
+        for attach in coming {
+            self.attached(attach, now, &mut outputs);
+        }
         outputs.extend(staged.answers.into_iter().map(|(id, answer)| Output::Answer(id, answer)));
         self.answer_waits(&mut outputs);
         outputs
@@ -251,6 +283,8 @@ impl Core {
         }
         // Connections are let go: they come back and resume from what is on disk.
         outputs.extend(std::mem::take(&mut self.listeners).into_keys().map(Output::Close));
+        self.rests_until = now.saturating_add(REST);
+        self.stale = true;
         let _ = self.restore(now);
         outputs
     }
@@ -280,6 +314,11 @@ impl std::fmt::Debug for Core {
         f.debug_struct("Core")
             .field("sessions", &self.sessions.len())
             .field("subscriptions", &self.subscriptions.len())
+            .field("listeners", &self.listeners.len())
+            .field("lanes", &self.lanes.len())
+            .field("waiting", &self.waiting.len())
+            .field("lost", &self.lost.len())
+            .field("questions", &self.questions.questions().count())
             .field("position", &self.position)
             .finish_non_exhaustive()
     }

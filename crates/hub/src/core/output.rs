@@ -27,15 +27,15 @@ impl Core {
         key: Option<&str>,
         now: i64,
     ) -> Answer {
+        let whole = [session, piece.id.unwrap_or(""), if piece.complete { "1" } else { "0" }, piece.text];
+        let digest = Digest::of_all(whole.map(str::as_bytes));
+        if let Some(answer) = self.remembered(who, key, &digest, Answer::Found) {
+            return answer;
+        }
         let Some(live) = self.own(who, session) else { return Answer::NotFound };
         let name = piece.id.map(Box::from);
         let mut position = live.outputs.get(&name).copied().unwrap_or(0);
         let writes = &*live.state == "writing_output";
-        let whole = [session, piece.id.unwrap_or(""), if piece.complete { "1" } else { "0" }, piece.text];
-        let digest = Digest::of_all(whole.map(str::as_bytes));
-        if let Some(answer) = self.remembered(who, key, &digest) {
-            return answer;
-        }
         if piece.text.is_empty() && !piece.complete {
             return Answer::Bad("there is no text, and complete is not said".to_owned());
         }

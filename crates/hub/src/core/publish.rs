@@ -17,7 +17,7 @@ use super::{After, Core, Heard, Write};
 use crate::Principal;
 use crate::command::Answer;
 use crate::compose::{self, SAYSO_EXTENSION, Stamp};
-use crate::delivery::Frame;
+use crate::delivery::{Frame, Part};
 
 impl Core {
     /// `POST /agent/v1/sessions/{id}/events`: all or nothing.
@@ -29,12 +29,16 @@ impl Core {
         key: Option<&str>,
         now: i64,
     ) -> Answer {
+        let digest = Digest::of_all([session.as_bytes(), events.join("\n").as_bytes()]);
+        // Before the session is looked for: what was asked may have ended it.
+        if let Some(answer) = self.remembered(who, key, &digest, Answer::Found) {
+            return answer;
+        }
         if self.own(who, session).is_none() {
             return Answer::NotFound;
         }
-        let digest = Digest::of_all([session.as_bytes(), events.join("\n").as_bytes()]);
-        if let Some(answer) = self.remembered(who, key, &digest) {
-            return answer;
+        if events.iter().any(|event| asks(event)) {
+            return Answer::Bad("a question is asked as a confirmation or a clarification".to_owned());
         }
         if events.is_empty() || events.len() > self.limits.events_in_request {
             return Answer::Bad(format!("a request has 1 to {} events", self.limits.events_in_request));
@@ -165,9 +169,9 @@ impl Core {
         self.position += 1;
         let body: Arc<str> = text.into();
         // What leads into a question goes in front of it, and so overtakes with it (design, decision 10).
-        let leads = matches!(&step.body, Body::State { to: "awaiting_input", .. });
-        let last = matches!(&step.body, Body::Completed | Body::Errored | Body::Cancelled);
-        let frame = Frame::event(id, &body, self.position, critical || leads).of_session(session, last);
+        let part = Part::of(&event);
+        let frame = Frame::event(id, &body, self.position, critical || part == Part::Question);
+        let frame = frame.of_session(session, part);
         let frame = Arc::new(frame);
         self.staged.writes.push(Write::Event {
             position: self.position,
@@ -193,6 +197,15 @@ impl Core {
         self.staged.writes.push(Write::SessionEnded { id: session.into(), at: now });
         self.sessions.remove(session);
     }
+}
+
+/// Whether an event asks a person: what is only published could not be answered.
+fn asks(event: &str) -> bool {
+    let mut tape = Tape::default();
+    let Ok(doc) = tape.read(event) else { return false };
+    doc.root().member("type").is_some_and(|kind| {
+        kind.is("aaep:agent.awaiting.confirmation") || kind.is("aaep:agent.awaiting.clarification")
+    })
 }
 
 impl Live {

@@ -31,6 +31,7 @@ impl Core {
         self.listeners.clear();
         self.sessions.clear();
         self.subscriptions.clear();
+        self.lost.clear();
         for stored in &alive.sessions {
             let lease = now.saturating_add(self.limits.lease);
             let Some(mut live) = Live::restored(stored, self.limits.open_in_session, lease) else { continue };
@@ -60,10 +61,13 @@ impl Core {
         for stored in &alive.subscriptions {
             if let Some(mut subscription) = restored(stored) {
                 self.questions.subscription_opened(&subscription.id, &stored.principal);
-                subscription.lost = Some(now.saturating_add(self.limits.resume_window));
+                let until = now.saturating_add(self.limits.resume_window);
+                subscription.lost = Some(until);
+                self.lost.insert((until, stored.id.as_str().into()));
                 self.subscriptions.insert(stored.id.as_str().into(), subscription);
             }
         }
+        self.stale = false;
         Ok(())
     }
 

@@ -22,11 +22,78 @@ pub(crate) struct Disk(Arc<Mutex<Inner>>);
 struct Inner {
     memory: Memory,
     full: bool,
+    unreadable: bool,
+    seen: Vec<Seen>,
+}
+
+/// What was written, for whoever watches the disk.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Seen {
+    Event {
+        position: u64,
+        id: String,
+        body: String,
+    },
+    Asked {
+        token: String,
+        deadline: i64,
+    },
+    Moved {
+        token: String,
+        deadline: i64,
+    },
+    Decided {
+        token: String,
+        decision: String,
+        by: String,
+    },
+    Spent {
+        token: String,
+        call: String,
+    },
+    Attempt {
+        what: String,
+    },
+    /// A batch was whole.
+    Batch,
+}
+
+impl Seen {
+    fn of(entry: &Entry<'_>) -> Option<Self> {
+        let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
+        Some(match *entry {
+            Entry::Event { position, event_id, body, .. } => {
+                Self::Event { position: position.get(), id: event_id.into(), body: text(body) }
+            }
+            Entry::QuestionOpened { token, deadline, .. } => Self::Asked { token: token.into(), deadline },
+            Entry::DeadlineMoved { token, deadline } => Self::Moved { token: token.into(), deadline },
+            Entry::Decided { token, decision, by, .. } => {
+                Self::Decided { token: token.into(), decision: decision.into(), by: by.into() }
+            }
+            Entry::Spent { token, call, .. } => Self::Spent { token: token.into(), call: text(call) },
+            Entry::Attempt { what, .. } => Self::Attempt { what: text(what) },
+            _ => return None,
+        })
+    }
 }
 
 impl Disk {
     pub(crate) fn fill(&self, full: bool) {
         self.0.lock().unwrap().full = full;
+    }
+
+    /// Nothing can be read either.
+    pub(crate) fn fail(&self, unreadable: bool) {
+        self.0.lock().unwrap().unreadable = unreadable;
+    }
+
+    /// What was written since this was last asked.
+    pub(crate) fn seen(&self) -> Vec<Seen> {
+        std::mem::take(&mut self.0.lock().unwrap().seen)
+    }
+
+    pub(crate) fn position_of(&self, event_id: &str) -> Option<u64> {
+        self.0.lock().unwrap().memory.position_of(event_id).unwrap().map(Position::get)
     }
 
     pub(crate) fn decision(&self, token: &str) -> Option<StoredDecision> {
@@ -41,10 +108,17 @@ impl Disk {
 impl Journal for Disk {
     fn commit(&mut self, batch: &[Entry<'_>]) -> Result<(), Error> {
         let mut inner = self.0.lock().unwrap();
-        if inner.full { Err(Error::Full) } else { inner.memory.commit(batch) }
+        if inner.full {
+            return Err(Error::Full);
+        }
+        inner.memory.commit(batch)?;
+        inner.seen.extend(batch.iter().filter_map(Seen::of));
+        inner.seen.push(Seen::Batch);
+        Ok(())
     }
     fn restore(&mut self) -> Result<Alive, Error> {
-        self.0.lock().unwrap().memory.restore()
+        let mut inner = self.0.lock().unwrap();
+        if inner.unreadable { Err(Error::Full) } else { inner.memory.restore() }
     }
     fn events(&mut self, after: Position, limit: usize) -> Result<Vec<StoredEvent>, Error> {
         self.0.lock().unwrap().memory.events(after, limit)
@@ -208,10 +282,12 @@ impl Stage {
                     self.ears.insert(listener, Ear { lane, cursor, heard: Vec::new(), closed: false });
                 }
                 Output::Move(listener, lane) => {
-                    self.listen();
-                    let end = Cursor::at_end(self.lane(lane));
-                    if let Some(ear) = self.ears.get_mut(&listener) {
-                        (ear.lane, ear.cursor) = (lane, end);
+                    self.lane(lane);
+                    if let Some(ear) = self.ears.get_mut(&listener)
+                        && let (Some(from), Some(to)) = (self.lanes.get(&ear.lane), self.lanes.get(&lane))
+                    {
+                        ear.cursor.go_over(from, to);
+                        ear.lane = lane;
                     }
                 }
                 Output::Give(listener, frame) => {

@@ -1,0 +1,226 @@
+//! What an attacker tries (chapter 10 of the specification), and that nothing comes of it.
+
+#![allow(
+    clippy::expect_used,
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test says what went wrong by panicking"
+)]
+
+mod support;
+
+use hub::command::{Answer, Command};
+use hub::{Limits, ListenerId};
+use support::*;
+
+const PENDING: &str = r#"{"status":"pending"}"#;
+const DONE: &str = r#"{"type":"aaep:agent.session.completed","summary_normal":"Done."}"#;
+
+/// A bank that asks Ada; returns the stage, Ada's subscription, the session and the token.
+fn asked() -> (Stage, String, String, String) {
+    let mut stage = Stage::new();
+    let (subscription, _) = stage.listener(&listener("ada", &["person:marisol"]), REPLIES);
+    let session = stage.start(&agent("bank"));
+    let Answer::Made(asked) = stage.confirm(&agent("bank"), &session, TRANSFER) else { panic!() };
+    (stage, subscription, session, text_of(&asked, "reply_token"))
+}
+
+fn attempts(stage: &Stage) -> Vec<String> {
+    let attempt = |seen| if let Seen::Attempt { what } = seen { Some(what) } else { None };
+    stage.disk.seen().into_iter().filter_map(attempt).collect()
+}
+
+#[test]
+fn t1_a_forged_reply_has_no_effect_and_is_answered_and_written_down_like_a_good_one() {
+    let (mut stage, adas, session, token) = asked();
+    let eve = listener("eve", &["person:jonas"]);
+    let (eves, _) = stage.listener(&eve, REPLIES);
+    attempts(&stage);
+    let unknown = "rpl_00000000000000000000000000000000";
+    for (subscription, token, why) in [
+        (&adas, &*token, "other_identity"),
+        (&eves, &*token, "not_entitled"),
+        (&eves, unknown, "unknown"),
+        (&"sub_00000000000000000000000000000000".to_owned(), &*token, "no_subscription"),
+    ] {
+        stage.reply(&eve, subscription, token, "accept");
+        assert_eq!(attempts(&stage), [why]);
+    }
+    stage.reply(&agent("bank"), &adas, &token, "accept");
+    assert_eq!(stage.status(&agent("bank"), &session, &token), Answer::Found(PENDING.into()));
+    attempts(&stage);
+    stage.reply(&listener("ada", &["person:marisol"]), &adas, &token, "accept");
+    assert_eq!(attempts(&stage), ["taken"]);
+}
+
+#[test]
+fn t2_a_reply_counts_once() {
+    let (mut stage, adas, session, token) = asked();
+    let ada = listener("ada", &["person:marisol"]);
+    stage.reply(&ada, &adas, &token, "reject");
+    stage.reply(&ada, &adas, &token, "accept");
+    stage.crash();
+    stage.attach(&ada, &adas, None);
+    stage.reply(&ada, &adas, &token, "accept");
+    assert_eq!(stage.disk.decision(&token).unwrap().decision, "reject");
+    let call = stage.publish(&agent("bank"), &session, &[&call(&token, "500.00")]);
+    assert!(matches!(call, Answer::Unlawful(_)), "{call:?}");
+}
+
+#[test]
+fn t3_an_agent_speaks_neither_as_another_nor_as_the_hub_nor_as_the_person() {
+    let (mut stage, _, session, token) = asked();
+    let bank = agent("bank");
+    for event in [
+        r#"{"type":"aaep:agent.state.changed","to_state":"thinking","producer":{"agent_id":"post"}}"#,
+        &format!(
+            r#"{{"type":"aaep:agent.state.changed","to_state":"thinking","extensions":{{"sayso":{{"reply_token":"{token}","decision":"accept","by":"reply"}}}}}}"#
+        ),
+        // A question that is only published could not be answered, and is not counted.
+        &format!(
+            r#"{{"type":"aaep:agent.awaiting.confirmation","reply_token":"rpl_11111111111111111111111111111111",{}"#,
+            TRANSFER
+                .replace(r#","tool":"transfer","arguments":{"amount":"500.00","to":"Ben"}"#, "")
+                .trim_start_matches('{')
+        ),
+    ] {
+        let answer = stage.publish(&bank, &session, &[event]);
+        assert!(matches!(answer, Answer::Bad(_)), "{answer:?} to {event}");
+    }
+    assert_eq!(stage.status(&bank, &session, &token), Answer::Found(PENDING.into()));
+}
+
+#[test]
+fn t4_floods_are_capped() {
+    let limits = Limits { subscriptions: 3, sessions: 2, events_in_request: 5, ..Limits::default() };
+    let mut stage = Stage::with(limits, Disk::default(), START);
+    let (bank, ada) = (agent("bank"), listener("ada", &[]));
+    for _ in 0..3 {
+        stage.listener(&ada, REPLIES);
+    }
+    let text =
+        r#"{"type":"subscription.request","aaep_version":"1.0.0","subscriber_id":"ear","capabilities":{}}"#;
+    let subscribe = Command::Subscribe { text: text.to_owned() };
+    assert!(matches!(stage.ask_hub(&ada, subscribe), Answer::Full(_)));
+
+    let session = stage.start(&bank);
+    stage.start(&bank);
+    let start = Command::Start { text: r#"{"summary_normal":"x"}"#.into(), key: None };
+    assert!(matches!(stage.ask_hub(&bank, start), Answer::Full(_)));
+    assert!(matches!(stage.publish(&bank, &session, &[THINK; 6]), Answer::Bad(_)));
+
+    let mut made = 0;
+    for number in 0..40 {
+        let amount = format!("{number}.00");
+        let text = TRANSFER.replace("500 euro", &format!("{amount} euro")).replace("500.00", &amount);
+        match stage.confirm(&bank, &session, &text) {
+            Answer::Made(_) => made += 1,
+            Answer::Full(_) => {}
+            other => panic!("{other:?}"),
+        }
+    }
+    assert_eq!(made, limits.questions.open_in_session);
+}
+
+#[test]
+fn t4_subscriptions_that_nobody_listens_on_make_room() {
+    let limits = Limits { subscriptions: 3, ..Limits::default() };
+    let mut stage = Stage::with(limits, Disk::default(), START);
+    let ada = listener("ada", &[]);
+    let never = stage.subscribe(&ada, REPLIES);
+    let (left, ear) = stage.listener(&ada, REPLIES);
+    let (stayed, _) = stage.listener(&ada, REPLIES);
+    stage.ask_hub_quietly(&ada, Command::Detached { listener: ear, too_slow: false });
+    stage.wait(limits.resume_window);
+    for gone in [never, left] {
+        let command = Command::Attach { subscription: gone, last_event_id: None, listener: ListenerId(90) };
+        assert_eq!(stage.ask_hub(&ada, command), Answer::NotFound);
+    }
+    stage.attach(&ada, &stayed, None);
+    stage.subscribe(&ada, REPLIES);
+    stage.subscribe(&ada, REPLIES);
+    stage.wait(limits.resume_window);
+    assert!(format!("{:?}", stage.core).contains(" subscriptions: 1,"), "{:?}", stage.core);
+}
+
+#[test]
+fn t5_nothing_outside_a_scope_is_heard_by_joining_late_resuming_or_renegotiating() {
+    let mut stage = Stage::new();
+    let (bank, jonas) = (agent("bank"), listener("jonas", &["person:jonas"]));
+    let (_, all) = stage.listener(&listener("ada", &[]), REPLIES);
+    let (subscription, first) = stage.listener(&jonas, REPLIES);
+    let session = stage.start(&bank);
+    stage.confirm(&bank, &session, TRANSFER);
+    let known = text_of(&stage.heard(all)[0], "event_id");
+    let late = stage.attach(&jonas, &subscription, None);
+    let resumed = stage.attach(&jonas, &subscription, Some(&known));
+    let text = format!(
+        r#"{{"type":"subscription.renegotiate","subscription_id":"{subscription}","capabilities":{REPLIES}}}"#
+    );
+    stage.ask_hub(&jonas, Command::Say { text });
+    stage.heard(all);
+    let end = r#"{"type":"aaep:agent.session.errored","error_category":"transient","error_code":"LOST","recoverable":false,"summary_normal":"Lost."}"#;
+    stage.publish(&bank, &session, &[end]);
+    let again = stage.attach(&jonas, &subscription, Some(&known));
+    for ear in [first, late, resumed, again] {
+        assert_eq!(stage.heard(ear), Vec::<String>::new());
+    }
+    assert!(!stage.heard(all).is_empty());
+}
+
+#[test]
+fn t5_an_answer_is_told_to_the_agent_that_asked_and_to_no_other() {
+    let (mut stage, adas, session, token) = asked();
+    let (bank, post) = (agent("bank"), agent("post"));
+    assert_eq!(stage.status(&post, &session, &token), Answer::NotFound);
+    stage.reply(&listener("ada", &["person:marisol"]), &adas, &token, "reject");
+    assert_eq!(stage.status(&post, &session, &token), Answer::NotFound);
+    stage.publish(&bank, &session, &[DONE]);
+    assert_eq!(stage.status(&post, &session, &token), Answer::NotFound);
+    assert!(matches!(stage.status(&bank, &session, &token), Answer::Found(_)), "it may still ask");
+}
+
+#[test]
+fn t6_who_is_let_in_as_something_is_nothing_else() {
+    let (mut stage, ..) = asked();
+    let text =
+        r#"{"type":"subscription.request","aaep_version":"1.0.0","subscriber_id":"ear","capabilities":{}}"#;
+    let subscribe = Command::Subscribe { text: text.to_owned() };
+    assert_eq!(stage.ask_hub(&agent("bank"), subscribe), Answer::Forbidden);
+    let start = Command::Start { text: r#"{"summary_normal":"x"}"#.into(), key: None };
+    assert_eq!(stage.ask_hub(&listener("ada", &[]), start), Answer::Forbidden);
+    let as_bank = r#"{"summary_normal":"x","producer":{"agent_id":"bank"}}"#.to_owned();
+    let answer = stage.ask_hub(&agent("post"), Command::Start { text: as_bank, key: None });
+    assert!(matches!(answer, Answer::Bad(_)));
+}
+
+#[test]
+fn t8_somebody_elses_subscription_is_no_subscription() {
+    let (mut stage, adas, session, token) = asked();
+    let eve = listener("eve", &[]);
+    let before = format!("{:?}", stage.core);
+    let answers = ["sub_00000000000000000000000000000000", &adas].map(|subscription| {
+        let attach = Command::Attach {
+            subscription: subscription.to_owned(),
+            last_event_id: None,
+            listener: ListenerId(77),
+        };
+        let at = aaep::Timestamp::from_unix_millis(stage.now).unwrap();
+        let says = [
+            format!(r#"{{"type":"subscription.renegotiate","subscription_id":"{subscription}","capabilities":{{}}}}"#),
+            format!(r#"{{"type":"subscription.close","subscription_id":"{subscription}"}}"#),
+            format!(
+                r#"{{"type":"sayso:session.stop","session_id":"{session}","subscription_id":"{subscription}","timestamp":"{at}"}}"#
+            ),
+            format!(
+                r#"{{"type":"sayso:deadline.extend","reply_token":"{token}","subscription_id":"{subscription}","timestamp":"{at}"}}"#
+            ),
+        ];
+        let mut answers = vec![stage.ask_hub(&eve, attach)];
+        answers.extend(says.map(|text| stage.ask_hub(&eve, Command::Say { text })));
+        answers
+    });
+    assert_eq!(answers[0], answers[1]);
+    assert_eq!(format!("{:?}", stage.core), before);
+    assert_eq!(stage.status(&agent("bank"), &session, &token), Answer::Found(PENDING.into()));
+}
