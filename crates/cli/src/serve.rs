@@ -12,10 +12,10 @@ use hub::{Core, Role, Scope};
 use journal::{Journal, Memory, Settings, Sqlite};
 use seal::{Random, SystemRandom};
 use wire::auth::{NewToken, Tokens};
-use wire::{Bridge, Door, Limits, Server};
+use wire::{Bridge, Door, Limits, Server, UnixSocket};
 
 use crate::Outcome;
-use crate::print::tell;
+use crate::print::{in_words, tell};
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
@@ -37,6 +37,12 @@ pub(crate) struct Arguments {
     /// Another host under which it may be addressed, with its port; give it once for each.
     #[arg(long, value_name = "HOST")]
     host: Vec<String>,
+    /// Also takes listeners on a Unix socket; only programs of the same user are heard.
+    #[arg(long, value_name = "PATH")]
+    unix: Option<PathBuf>,
+    /// Also takes one listener on standard input and output, as JSON-RPC; ends when the input does.
+    #[arg(long)]
+    stdio: bool,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
@@ -68,7 +74,7 @@ fn serve(arguments: &Arguments) -> Result<(), String> {
         .enable_all()
         .build()
         .map_err(|error| error.to_string())?;
-    runtime.block_on(async {
+    let served = runtime.block_on(async {
         let listener = tokio::net::TcpListener::bind(arguments.listen)
             .await
             .map_err(|error| format!("cannot listen on {}: {error}", arguments.listen))?;
@@ -81,7 +87,9 @@ fn serve(arguments: &Arguments) -> Result<(), String> {
             hosts
                 .extend(["localhost", "127.0.0.1", "[::1]"].map(|name| format!("{name}:{}", address.port())));
         }
-        let server = Server::new(bridge.clone(), door, Limits::default(), hosts, manifest());
+        let server =
+            Arc::new(Server::new(bridge.clone(), door, Limits::default(), hosts, manifest(arguments)));
+        let unix = unix(arguments)?;
         tell(&format!("listening on http://{address}"));
         let beats = async {
             let mut every = tokio::time::interval(Duration::from_secs(15));
@@ -90,13 +98,39 @@ fn serve(arguments: &Arguments) -> Result<(), String> {
                 bridge.heartbeat();
             }
         };
+        let neighbours = async {
+            match unix {
+                Some(socket) => server.clone().serve_unix(socket).await,
+                None => std::future::pending().await,
+            }
+        };
+        let parent = async {
+            if arguments.stdio {
+                server.serve_stdio().await;
+            } else {
+                std::future::pending::<()>().await;
+            }
+        };
         tokio::select! {
-            () = Arc::new(server).serve(listener) => {}
+            () = server.clone().serve(listener) => {}
+            () = neighbours => {}
+            () = parent => {}
             () = beats => {}
             () = stopped() => {}
         }
         Ok(())
-    })
+    });
+    // A thread that waits for standard input would be waited for otherwise.
+    runtime.shutdown_background();
+    served
+}
+
+fn unix(arguments: &Arguments) -> Result<Option<UnixSocket>, String> {
+    let Some(path) = &arguments.unix else { return Ok(None) };
+    let socket = UnixSocket::bind(path)
+        .map_err(|error| format!("cannot listen on {}: {}", path.display(), in_words(&error)))?;
+    tell(&format!("listening on {}", path.display()));
+    Ok(Some(socket))
 }
 
 /// The person or the system says that it is enough.
@@ -159,7 +193,8 @@ fn door(arguments: &Arguments) -> Result<Door, String> {
     Tokens::load(&path).map(Door::Tokens).map_err(|error| error.to_string())
 }
 
-fn manifest() -> String {
+fn manifest(arguments: &Arguments) -> String {
+    let transports = transports(arguments);
     let mut writer = Writer::default();
     writer.open_object();
     writer.key("@context");
@@ -173,7 +208,7 @@ fn manifest() -> String {
     for (name, list) in [
         ("aaep_versions_supported", r#"["1.0.0"]"#),
         ("conformance_levels_supported", "[1,2,3]"),
-        ("transports_supported", r#"["sse"]"#),
+        ("transports_supported", &transports),
         ("event_types_emitted", r#"["aaep:agent.*"]"#),
         ("extensions_supported", r#"["urn:sayso:context:v1"]"#),
     ] {
@@ -182,4 +217,17 @@ fn manifest() -> String {
     }
     writer.close_object();
     writer.finish()
+}
+
+/// The wires that are open, by their names in a manifest.
+fn transports(arguments: &Arguments) -> String {
+    let wires = [
+        ("sse", true),
+        ("websocket", true),
+        ("unix-socket", arguments.unix.is_some()),
+        ("stdio-jsonrpc", arguments.stdio),
+    ];
+    let names: Vec<_> =
+        wires.into_iter().filter(|(_, open)| *open).map(|(name, _)| format!("{name:?}")).collect();
+    format!("[{}]", names.join(","))
 }

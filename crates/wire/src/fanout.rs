@@ -32,7 +32,7 @@ pub enum Order {
         /// What it is given first.
         own: Vec<Arc<Frame>>,
     },
-    /// A listener goes over to another lane; what it has not been given of the old one is left out.
+    /// A listener goes over to another lane; what it has not been given of the old one comes first.
     Move {
         /// Which.
         listener: ListenerId,
@@ -216,9 +216,10 @@ impl Round {
             Order::Move { listener: id, lane: to } => {
                 let Some(listener) = self.listeners.get_mut(&id) else { return };
                 let from = std::mem::replace(&mut listener.lane, to);
-                let shared = lane(&mut self.lanes, to, self.limits);
-                listener.cursor.go_to_end(&shared.lane);
-                shared.listeners.push(id);
+                lane(&mut self.lanes, to, self.limits).listeners.push(id);
+                if let (Some(old), Some(new)) = (self.lanes.get(&from), self.lanes.get(&to)) {
+                    listener.cursor.go_over(&old.lane, &new.lane);
+                }
                 self.leave(from, id);
             }
             Order::Connect { listener, sink } => self.connect(listener, sink),

@@ -3,11 +3,14 @@
 //! - [`auth`]: tokens, roles, scopes.
 //! - [`fanout`]: the thread that writes to all streaming listeners.
 //! - [`http`]: HTTP/1.1 as values.
+//! - `listener`: what is said on the wires that carry whole messages: WebSocket, Unix socket, stdio.
 //! - [`Server`]: connections in, requests to the hub, answers and streams out.
 
 pub mod auth;
 pub mod fanout;
 pub mod http;
+mod listener;
 mod server;
 
+pub use listener::UnixSocket;
 pub use server::{Bridge, Door, Limits, Server, clock};

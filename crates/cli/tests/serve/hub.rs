@@ -48,7 +48,7 @@ impl Hub {
     }
 
     pub(crate) fn client(&self) -> Client {
-        Client { address: self.address.clone(), headers: String::new() }
+        Client::of(&self.address)
     }
 
     /// Kills it without a word.
@@ -96,6 +96,10 @@ pub(crate) struct Client {
 }
 
 impl Client {
+    pub(crate) fn of(address: &str) -> Self {
+        Self { address: address.to_owned(), headers: String::new() }
+    }
+
     pub(crate) fn with(&self, header: &str) -> Self {
         Self { address: self.address.clone(), headers: format!("{}{header}\r\n", self.headers) }
     }
@@ -161,9 +165,7 @@ impl Client {
     }
 
     pub(crate) fn subscribe(&self, capabilities: &str) -> String {
-        let request = format!(
-            r#"{{"type":"subscription.request","aaep_version":"1.0.0","subscriber_id":"test","capabilities":{capabilities}}}"#
-        );
+        let request = crate::messages::request(capabilities);
         let answer = self.post("/aaep/v1/subscriptions", &request);
         assert_eq!(answer.status, 201, "{answer:?}");
         let id = answer.text("subscription_id");
@@ -209,11 +211,7 @@ impl Client {
     }
 
     pub(crate) fn try_reply(&self, subscription: &str, token: &str, decision: &str) -> Option<Answer> {
-        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
-        let at = seal::Timestamp::from_unix_millis(i64::try_from(now.as_millis()).unwrap()).unwrap();
-        let reply = format!(
-            r#"{{"type":"confirmation.reply","reply_token":"{token}","decision":"{decision}","subscription_id":"{subscription}","timestamp":"{at}"}}"#
-        );
+        let reply = crate::messages::reply(subscription, token, decision);
         self.try_send("POST", "/aaep/v1/replies", &reply)
     }
 }

@@ -12,4 +12,8 @@ mod crash;
 mod hub;
 mod killed;
 mod life;
+mod messages;
+mod stdio;
 mod tokens;
+mod unix;
+mod websocket;

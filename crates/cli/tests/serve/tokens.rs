@@ -4,7 +4,7 @@ use std::process::Command;
 
 use crate::hub::{CAN_REPLY, Hub};
 
-fn token(file: &str, rest: &[&str]) -> String {
+pub(crate) fn token(file: &str, rest: &[&str]) -> String {
     let made = Command::new(env!("CARGO_BIN_EXE_sayso"))
         .args(["token", "new", "--tokens", file])
         .args(rest)

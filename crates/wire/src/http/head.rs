@@ -85,7 +85,7 @@ impl std::error::Error for BadHead {}
 const MOST_HEADERS: usize = 64;
 
 /// Headers that decide something here, and so may stand once only.
-const ONCE: [&str; 9] = [
+const ONCE: [&str; 11] = [
     "authorization",
     "content-length",
     "content-type",
@@ -94,6 +94,8 @@ const ONCE: [&str; 9] = [
     "idempotency-key",
     "last-event-id",
     "origin",
+    "sec-websocket-key",
+    "sec-websocket-version",
     "transfer-encoding",
 ];
 
@@ -166,6 +168,12 @@ impl Head {
     /// The value of the first header of that name, which is given in lower case.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
+    }
+
+    /// Whether a word stands in the lists of all headers of that name, as it is written here.
+    pub fn lists(&self, name: &str, word: &str) -> bool {
+        let values = self.headers.iter().filter(|(key, _)| key == name);
+        values.flat_map(|(_, value)| value.split(',')).any(|part| part.trim() == word)
     }
 
     /// The bearer token of the Authorization header.

@@ -78,6 +78,11 @@ impl Bridge {
         self.fanout.order(Order::Connect { listener, sink });
     }
 
+    /// The listener behind a channel has taken what was in it.
+    pub fn ready(&self, listener: ListenerId) {
+        self.fanout.order(Order::Ready(listener));
+    }
+
     /// A sign of life to every listener.
     pub fn heartbeat(&self) {
         self.fanout.order(Order::Heartbeat);

@@ -9,6 +9,7 @@ use tokio::time::timeout;
 use super::{Server, routes};
 use crate::fanout::Sink;
 use crate::http::{Chunks, Framing, Head, Method, Response, Status};
+use crate::listener::websocket;
 
 /// What a request comes to.
 pub(super) enum Reply {
@@ -16,6 +17,8 @@ pub(super) enum Reply {
     Whole(Response),
     /// From now on the connection is a stream of events.
     Stream(hub::ListenerId),
+    /// From now on the connection is a WebSocket.
+    WebSocket(websocket::Upgrade),
 }
 
 pub(super) async fn run(server: &Server, mut stream: TcpStream) {
@@ -42,6 +45,7 @@ pub(super) async fn run(server: &Server, mut stream: TcpStream) {
                     return;
                 }
             }
+            Reply::WebSocket(upgrade) => return websocket::run(server, upgrade, stream, bytes).await,
             Reply::Stream(listener) => return become_stream(server, stream, listener).await,
         }
     }

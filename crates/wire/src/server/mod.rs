@@ -17,6 +17,7 @@ pub use routes::clock;
 use tokio::net::TcpListener;
 
 use crate::auth::Tokens;
+use crate::listener::{UnixSocket, stdio, unix};
 
 /// Who is let in.
 #[derive(Debug)]
@@ -36,7 +37,9 @@ pub struct Limits {
     pub head_bytes: usize,
     /// Bytes of a request's body.
     pub body_bytes: usize,
-    /// How long a request's head may take.
+    /// How often a WebSocket is asked for a sign of life; after three in vain it is let go.
+    pub ping_time: Duration,
+    /// How long a request's head may take, and the first message on a wire of messages.
     pub head_time: Duration,
     /// How long a request's body may take.
     pub body_time: Duration,
@@ -52,6 +55,7 @@ impl Default for Limits {
             connections: 20_000,
             head_bytes: 16 * 1024,
             body_bytes: 1024 * 1024 + 64 * 1024,
+            ping_time: Duration::from_secs(15),
             head_time: Duration::from_secs(10),
             body_time: Duration::from_secs(30),
             idle_time: Duration::from_secs(75),
@@ -94,19 +98,51 @@ impl Server {
     pub async fn serve(self: Arc<Self>, listener: TcpListener) {
         loop {
             let Ok((stream, _)) = listener.accept().await else {
-                // Out of descriptors, most likely; others may end meanwhile.
-                tokio::time::sleep(Duration::from_millis(50)).await;
+                after_failure().await;
                 continue;
             };
-            if self.connections.fetch_add(1, Ordering::Relaxed) >= self.limits.connections {
-                self.connections.fetch_sub(1, Ordering::Relaxed);
-                continue;
+            if let Some(place) = self.place() {
+                tokio::spawn(async move { connection::run(&place.0, stream).await });
             }
-            let server = self.clone();
-            tokio::spawn(async move {
-                connection::run(&server, stream).await;
-                server.connections.fetch_sub(1, Ordering::Relaxed);
-            });
         }
     }
+
+    /// Takes listeners on a Unix socket until the future is dropped. Only our own user is heard.
+    pub async fn serve_unix(self: Arc<Self>, socket: UnixSocket) {
+        loop {
+            let Ok(stream) = socket.accept().await else {
+                after_failure().await;
+                continue;
+            };
+            if let Some(place) = self.place() {
+                tokio::spawn(async move { unix::run(&place.0, stream).await });
+            }
+        }
+    }
+
+    /// Serves the one listener at the other end of standard input and output, until the input ends.
+    pub async fn serve_stdio(&self) {
+        stdio::run(self, tokio::io::stdin(), tokio::io::stdout()).await;
+    }
+
+    /// A place for one more connection, if there is one.
+    fn place(self: &Arc<Self>) -> Option<Place> {
+        let place = Place(self.clone());
+        let before = self.connections.fetch_add(1, Ordering::Relaxed);
+        (before < self.limits.connections).then_some(place)
+    }
+}
+
+/// A connection's place, which is free again when the connection has ended.
+struct Place(Arc<Server>);
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.0.connections.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Out of descriptors, most likely; others may end meanwhile.
+async fn after_failure() {
+    tokio::time::sleep(Duration::from_millis(50)).await;
 }

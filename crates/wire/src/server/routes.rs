@@ -8,6 +8,7 @@ use hub::command::{Answer, Command};
 use super::connection::Reply;
 use super::{Door, Server};
 use crate::http::{Head, Method, Query, Response, Status};
+use crate::listener::websocket::Upgrade;
 
 /// The cookie by which a browser is known.
 const COOKIE: &str = "sayso";
@@ -36,6 +37,10 @@ async fn routed(server: &Server, head: &Head, body: Vec<u8>) -> Result<Reply, Re
     let key = head.header("idempotency-key").map(str::to_owned);
     let (command, made) = match (head.method, parts.as_slice()) {
         (Method::Get, ["aaep", "v1", "events"]) => return attach(server, head, who).await,
+        (Method::Get, ["aaep", "v1", "ws"]) => {
+            none(head)?;
+            return Upgrade::asked(head, who).map(Reply::WebSocket);
+        }
         (Method::Post, ["aaep", "v1", "subscriptions"]) => {
             none(head)?;
             (Command::Subscribe { text: text(body)? }, Status::Created)
@@ -86,7 +91,10 @@ async fn routed(server: &Server, head: &Head, body: Vec<u8>) -> Result<Reply, Re
             let (session, token) = ((*session).to_owned(), (*token).to_owned());
             (Command::Wait { session, token, until }, Status::Ok)
         }
-        (_, ["aaep", "v1", "events" | "subscriptions" | "replies"] | ["agent", "v1", "sessions", ..]) => {
+        (
+            _,
+            ["aaep", "v1", "events" | "subscriptions" | "replies" | "ws"] | ["agent", "v1", "sessions", ..],
+        ) => {
             return whole(Response::problem(Status::MethodNotAllowed, "This address takes another method."));
         }
         _ => return whole(not_found()),

@@ -1,0 +1,347 @@
+//! What is said, on whatever wire.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use aaep::json::{Kind, Tape, Writer};
+use hub::command::{Answer, Command};
+use hub::delivery::Frame;
+use hub::{ListenerId, Principal};
+use tokio::sync::{Notify, mpsc};
+use tokio::time::{Instant, timeout};
+
+use super::{Ear, Ending, FAREWELL, Heard, Manners, Mouth, Word};
+use crate::fanout::Sink;
+use crate::server::Bridge;
+
+/// So many frames are handed over before the one who reads must have taken them.
+const CAPACITY: usize = 32;
+/// Nobody takes longer for one message and is still there.
+const PATIENCE: Duration = Duration::from_mins(1);
+
+/// One subscription from its request to its end.
+pub(crate) async fn listen(
+    bridge: &Bridge,
+    who: &Principal,
+    manners: &Manners,
+    ear: &mut (impl Ear + Send),
+    mouth: &mut (impl Mouth + Send),
+) -> Ending {
+    let caller = Caller { bridge, who, manners };
+    match caller.handshake(ear, mouth).await {
+        Ok(subscribed) => {
+            let listener = subscribed.listener;
+            let ending = caller.converse(subscribed, ear, mouth).await;
+            // The fan-out may still wait for the channel to be emptied; that it is gone, it learns by trying.
+            bridge.ready(listener);
+            ending
+        }
+        Err(ending) => {
+            let _ = timeout(FAREWELL, mouth.say(Word::End { ending, subscription: None })).await;
+            ending
+        }
+    }
+}
+
+struct Caller<'c> {
+    bridge: &'c Bridge,
+    who: &'c Principal,
+    manners: &'c Manners,
+}
+
+/// A subscription, and where its frames come out.
+struct Subscribed {
+    id: String,
+    listener: ListenerId,
+    frames: mpsc::Receiver<Arc<Frame>>,
+}
+
+impl Caller<'_> {
+    /// The first message and its answer: the subscription, or why there is none.
+    async fn handshake(&self, ear: &mut impl Ear, mouth: &mut impl Mouth) -> Result<Subscribed, Ending> {
+        let until = self.manners.first.map(|time| Instant::now() + time);
+        loop {
+            let heard = match until {
+                Some(until) => {
+                    tokio::time::timeout_at(until, ear.hear()).await.map_err(|_| Ending::Silent)?
+                }
+                None => ear.hear().await,
+            };
+            let word = match heard {
+                Heard::Alive => continue,
+                Heard::End(ending) => return Err(ending),
+                Heard::Aside(text) => Word::Aside(text),
+                Heard::Malformed => Word::Refused { to: None },
+                Heard::Message { text, to } if kind_of(&text).as_deref() == Some(REQUEST) => {
+                    let (json, outcome) = self.subscribe(text).await;
+                    // It listens before it is told so: whatever is said after the answer is heard.
+                    let subscribed = match outcome {
+                        Ok(subscription) => Ok(self.attach(subscription).await),
+                        Err(ending) => Err(ending),
+                    };
+                    return match (say(mouth, Word::Answer { json, to }).await, subscribed) {
+                        (Ok(()), subscribed) => subscribed,
+                        (Err(ending), subscribed) => {
+                            if let Ok(Subscribed { id, .. }) = subscribed {
+                                self.close(&id).await;
+                            }
+                            Err(ending)
+                        }
+                    };
+                }
+                Heard::Message { to, .. } => Word::Refused { to },
+            };
+            // Whoever begins with something else does not speak this protocol.
+            if matches!(word, Word::Refused { .. }) && self.manners.malformed.is_some() {
+                return Err(Ending::Violation);
+            }
+            say(mouth, word).await?;
+        }
+    }
+
+    /// The answer to a request, and the subscription or the end that it means.
+    async fn subscribe(&self, text: String) -> (String, Result<String, Ending>) {
+        match self.bridge.ask(self.who.clone(), Command::Subscribe { text }).await {
+            Answer::Accepted(json) => {
+                let subscription = member(&json, "subscription_id").ok_or(Ending::Over);
+                (json, subscription)
+            }
+            Answer::Rejected(json, code) => {
+                let ending = match code.as_str() {
+                    "authentication_required" => Ending::Unauthenticated,
+                    "authorization_denied" => Ending::Denied,
+                    _ => Ending::Rejected,
+                };
+                (json, Err(ending))
+            }
+            Answer::Forbidden => {
+                (rejected("authorization_denied", "This token is not for that."), Err(Ending::Denied))
+            }
+            Answer::Full(why) => (rejected("rate_limit", &why), Err(Ending::Rejected)),
+            Answer::Unavailable(why) => (rejected("transport_unavailable", &why), Err(Ending::Rejected)),
+            Answer::Bad(why) => (rejected("unknown", &why), Err(Ending::Rejected)),
+            _ => (rejected("unknown", "The hub cannot answer this."), Err(Ending::Rejected)),
+        }
+    }
+
+    async fn attach(&self, id: String) -> Subscribed {
+        let listener = self.bridge.new_listener();
+        let attach = Command::Attach { subscription: id.clone(), last_event_id: None, listener };
+        let (sender, frames) = mpsc::channel(CAPACITY);
+        // Without a place in the fan-out the sender is dropped, and that is the end too.
+        if self.bridge.ask(self.who.clone(), attach).await == Answer::Done {
+            self.bridge.connect(listener, Sink::Channel(sender));
+        }
+        Subscribed { id, listener, frames }
+    }
+
+    /// Hears and says, until one of the two ends.
+    async fn converse(
+        &self,
+        subscribed: Subscribed,
+        ear: &mut (impl Ear + Send),
+        mouth: &mut (impl Mouth + Send),
+    ) -> Ending {
+        let Subscribed { id: subscription, listener, frames } = subscribed;
+        let subscription = subscription.as_str();
+        let (say, words) = mpsc::channel(4);
+        let over = Notify::new();
+        let hearing = async {
+            let ending = self.hear(subscription, ear, &say, &over).await;
+            if !matches!(ending, Ending::Over | Ending::Closed) {
+                self.close(subscription).await;
+            }
+            let last = Word::End { ending, subscription: Some(subscription.to_owned()) };
+            let _ = say.send(last).await;
+            ending
+        };
+        let saying = self.say(listener, mouth, words, frames, &over);
+        tokio::pin!(hearing, saying);
+        tokio::select! {
+            biased;
+            ending = &mut hearing => {
+                let _ = timeout(FAREWELL, saying).await;
+                ending
+            }
+            () = &mut saying => {
+                self.close(subscription).await;
+                Ending::Gone
+            }
+        }
+    }
+
+    /// Takes messages one after the other, until there is a reason to end.
+    async fn hear(
+        &self,
+        subscription: &str,
+        ear: &mut impl Ear,
+        say: &mpsc::Sender<Word>,
+        over: &Notify,
+    ) -> Ending {
+        // The third sign of life that was asked for has its time to come, too.
+        let silence = self.manners.ping.map_or(Duration::MAX, |ping| ping * 4);
+        let mut malformed = 0;
+        loop {
+            let heard = tokio::select! {
+                heard = timeout(silence, ear.hear()) => heard.unwrap_or(Heard::End(Ending::Silent)),
+                () = over.notified() => return Ending::Over,
+            };
+            let (word, ending) = match heard {
+                Heard::Alive => continue,
+                Heard::End(ending) => return ending,
+                Heard::Aside(text) => (Some(Word::Aside(text)), None),
+                Heard::Malformed => (Some(Word::Refused { to: None }), None),
+                Heard::Message { text, to } => self.message(subscription, text, to).await,
+            };
+            if matches!(word, Some(Word::Refused { .. })) {
+                malformed += 1;
+            }
+            if let Some(word) = word
+                && say.send(word).await.is_err()
+            {
+                return Ending::Gone;
+            }
+            if let Some(ending) = ending {
+                return ending;
+            }
+            if self.manners.malformed.is_some_and(|most| malformed >= most) {
+                return Ending::Violation;
+            }
+        }
+    }
+
+    /// A message after the handshake. A wire speaks for its own subscription only; whatever else it says goes to the hub,
+    /// which tells nobody what came of it (C-D1).
+    async fn message(
+        &self,
+        subscription: &str,
+        text: String,
+        to: Option<String>,
+    ) -> (Option<Word>, Option<Ending>) {
+        let Some(kind) = kind_of(&text) else { return (Some(Word::Refused { to }), None) };
+        let own = || member(&text, "subscription_id").as_deref() == Some(subscription);
+        match kind.as_str() {
+            REQUEST => (Some(Word::Refused { to }), None),
+            RENEGOTIATE | CLOSE if !own() => (Some(Word::Refused { to }), None),
+            RENEGOTIATE => match self.say_to_hub(text).await {
+                Answer::Accepted(json) => (Some(Word::Answer { json, to }), None),
+                Answer::Rejected(json, _) => (Some(Word::Answer { json, to }), Some(Ending::Rejected)),
+                _ => (Some(Word::Refused { to }), None),
+            },
+            CLOSE => {
+                self.close(subscription).await;
+                (None, Some(Ending::Closed))
+            }
+            _ => {
+                self.say_to_hub(text).await;
+                (None, None)
+            }
+        }
+    }
+
+    async fn say_to_hub(&self, text: String) -> Answer {
+        self.bridge.ask(self.who.clone(), Command::Say { text }).await
+    }
+
+    async fn close(&self, subscription: &str) {
+        self.say_to_hub(closing(subscription, None)).await;
+    }
+
+    /// Says what there is to say, answers first, until the last word or until nobody hears it.
+    async fn say(
+        &self,
+        listener: ListenerId,
+        mouth: &mut impl Mouth,
+        mut words: mpsc::Receiver<Word>,
+        mut frames: mpsc::Receiver<Arc<Frame>>,
+        over: &Notify,
+    ) {
+        let mut pings = tokio::time::interval(self.manners.ping.unwrap_or(PATIENCE));
+        pings.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        pings.reset();
+        let (mut open, mut taken) = (true, 0);
+        loop {
+            let word = tokio::select! {
+                biased;
+                word = words.recv() => match word {
+                    Some(word) => word,
+                    None => return,
+                },
+                _ = pings.tick(), if self.manners.ping.is_some() => Word::Ping,
+                frame = frames.recv(), if open => {
+                    let Some(frame) = frame else {
+                        open = false;
+                        over.notify_one();
+                        continue;
+                    };
+                    // Only a channel that was full has somebody waiting at its other end, and it takes as many to empty
+                    // it as it holds.
+                    taken += 1;
+                    if frames.is_empty() {
+                        if taken >= CAPACITY {
+                            self.bridge.ready(listener);
+                        }
+                        taken = 0;
+                    }
+                    Word::Event(frame)
+                }
+            };
+            let last = matches!(word, Word::End { .. });
+            // A heartbeat of SSE has no event in it.
+            let empty = matches!(&word, Word::Event(frame) if frame.json().is_empty());
+            if !empty && say(mouth, word).await.is_err() || last {
+                return;
+            }
+        }
+    }
+}
+
+pub(super) const REQUEST: &str = "subscription.request";
+pub(super) const RENEGOTIATE: &str = "subscription.renegotiate";
+pub(super) const CLOSE: &str = "subscription.close";
+
+async fn say(mouth: &mut impl Mouth, word: Word) -> Result<(), Ending> {
+    if timeout(PATIENCE, mouth.say(word)).await.unwrap_or(false) { Ok(()) } else { Err(Ending::Gone) }
+}
+
+/// The type of a message; none if it is not an object that has one.
+pub(super) fn kind_of(text: &str) -> Option<String> {
+    member(text, "type")
+}
+
+fn member(json: &str, name: &str) -> Option<String> {
+    let mut tape = Tape::default();
+    let root = tape.read(json).ok()?.root();
+    if root.kind() != Kind::Object {
+        return None;
+    }
+    Some(root.member(name)?.text()?.into_owned())
+}
+
+fn rejected(code: &str, why: &str) -> String {
+    object(&[("type", "subscription.rejected"), ("reason_code", code), ("reason_message", why)])
+}
+
+/// A `subscription.close`, with its reason if there is one to tell.
+pub(super) fn closing(subscription: &str, ending: Option<Ending>) -> String {
+    let (code, message) = ending.map(Ending::reason).unzip();
+    let members = [
+        ("type", Some(CLOSE)),
+        ("subscription_id", Some(subscription)),
+        ("reason_code", code),
+        ("reason_message", message),
+    ];
+    let said: Vec<_> = members.into_iter().filter_map(|(name, text)| Some((name, text?))).collect();
+    object(&said)
+}
+
+fn object(members: &[(&str, &str)]) -> String {
+    let mut writer = Writer::default();
+    writer.open_object();
+    for (name, text) in members {
+        writer.key(name);
+        writer.text(text);
+    }
+    writer.close_object();
+    writer.finish()
+}

@@ -1,0 +1,143 @@
+//! WebSocket (§B.2): one message a frame.
+
+use futures_util::stream::{SplitSink, SplitStream};
+use futures_util::{SinkExt, StreamExt};
+use hub::Principal;
+use tokio::io::AsyncWriteExt;
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+use tokio_tungstenite::WebSocketStream;
+use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
+use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role, WebSocketConfig};
+use tokio_tungstenite::tungstenite::{Error, Message};
+
+use super::{Ear, Ending, FAREWELL, Heard, Manners, Mouth, Word, hang_up, listen};
+use crate::http::{Framing, Head, Response, Status};
+use crate::server::Server;
+
+/// The subprotocol (§B.2.1); without it there is no understanding (C-E7).
+const PROTOCOL: &str = "aaep.v1";
+
+/// A request to become a WebSocket that was found good.
+#[derive(Debug)]
+pub(crate) struct Upgrade {
+    who: Principal,
+    accept: String,
+}
+
+impl Upgrade {
+    /// Reads the request (RFC 6455 §4.2.1).
+    pub(crate) fn asked(head: &Head, who: Principal) -> Result<Self, Response> {
+        let has = |name: &str, word: &str| {
+            head.header(name)
+                .is_some_and(|value| value.split(',').any(|part| part.trim().eq_ignore_ascii_case(word)))
+        };
+        if !has("upgrade", "websocket") || !has("connection", "upgrade") {
+            return Err(upgrade_required("This address is for WebSocket."));
+        }
+        if head.header("sec-websocket-version") != Some("13") {
+            return Err(upgrade_required("WebSocket is spoken in version 13."));
+        }
+        let bad = |why| Err(Response::problem(Status::BadRequest, why));
+        let Some(key) = head.header("sec-websocket-key").filter(|key| is_key(key)) else {
+            return bad("Sec-WebSocket-Key is 16 bytes in Base64.");
+        };
+        if head.framing != Framing::None {
+            return bad("A request for a WebSocket has no body.");
+        }
+        if !head.lists("sec-websocket-protocol", PROTOCOL) {
+            return bad("The subprotocol here is aaep.v1.");
+        }
+        Ok(Self { who, accept: derive_accept_key(key.as_bytes()) })
+    }
+}
+
+fn upgrade_required(why: &str) -> Response {
+    Response::problem(Status::UpgradeRequired, why)
+        .header("Upgrade", "websocket")
+        .header("Sec-WebSocket-Version", "13")
+}
+
+fn is_key(key: &str) -> bool {
+    let letter = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'+' || byte == b'/';
+    key.strip_suffix("==").is_some_and(|rest| rest.len() == 22 && rest.bytes().all(letter))
+}
+
+/// The connection is a WebSocket from here on; `read` is what came after the head.
+pub(crate) async fn run(server: &Server, upgrade: Upgrade, mut stream: TcpStream, read: Vec<u8>) {
+    let Upgrade { who, accept } = upgrade;
+    let head = format!(
+        "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: {accept}\r\nSec-WebSocket-Protocol: {PROTOCOL}\r\n\r\n"
+    );
+    if !timeout(FAREWELL, stream.write_all(head.as_bytes())).await.is_ok_and(|written| written.is_ok()) {
+        return;
+    }
+    let most = Some(server.limits.body_bytes);
+    let config = WebSocketConfig::default()
+        .max_message_size(most)
+        .max_frame_size(most)
+        .read_buffer_size(8 * 1024)
+        .write_buffer_size(0);
+    let socket = WebSocketStream::from_partially_read(stream, read, Role::Server, Some(config)).await;
+    let (mut mouth, mut ear) = socket.split();
+    let manners = Manners {
+        first: Some(server.limits.head_time),
+        ping: Some(server.limits.ping_time),
+        malformed: Some(8),
+    };
+    listen(&server.bridge, &who, &manners, &mut ear, &mut mouth).await;
+    if let Ok(socket) = ear.reunite(mouth) {
+        hang_up(socket.into_inner()).await;
+    }
+}
+
+impl Ear for SplitStream<WebSocketStream<TcpStream>> {
+    async fn hear(&mut self) -> Heard {
+        match self.next().await {
+            Some(Ok(Message::Text(text))) => Heard::Message { text: text.as_str().to_owned(), to: None },
+            // C-E8
+            Some(Ok(Message::Binary(bytes))) => match String::from_utf8(bytes.into()) {
+                Ok(text) => Heard::Message { text, to: None },
+                Err(_) => Heard::Malformed,
+            },
+            Some(Ok(Message::Ping(_) | Message::Pong(_) | Message::Frame(_))) => Heard::Alive,
+            Some(Err(Error::Capacity(_))) => Heard::End(Ending::TooLarge),
+            Some(Err(Error::Protocol(_) | Error::Utf8(_))) => Heard::End(Ending::Broken),
+            Some(Ok(Message::Close(_)) | Err(_)) | None => Heard::End(Ending::Gone),
+        }
+    }
+}
+
+impl Mouth for SplitSink<WebSocketStream<TcpStream>, Message> {
+    async fn say(&mut self, word: Word) -> bool {
+        let message = match word {
+            Word::Event(frame) => Message::text(frame.json()),
+            Word::Answer { json, .. } => Message::text(json),
+            Word::Aside(text) => Message::text(text),
+            Word::Ping => Message::Ping(Vec::new().into()),
+            Word::Refused { .. } => return true,
+            // The other side's close is answered by what lies in the buffer already.
+            Word::End { ending: Ending::Gone, .. } => return self.close().await.is_ok(),
+            Word::End { ending, .. } => {
+                let (code, reason) = (code(ending).into(), ending.reason().1.into());
+                Message::Close(Some(CloseFrame { code, reason }))
+            }
+        };
+        self.send(message).await.is_ok()
+    }
+}
+
+/// §B.2.4; what concerns the transport alone has the codes of RFC 6455.
+fn code(ending: Ending) -> u16 {
+    match ending {
+        Ending::Over => 4000,
+        Ending::Rejected => 4001,
+        Ending::Unauthenticated => 4002,
+        Ending::Denied => 4003,
+        Ending::Violation => 4004,
+        Ending::Closed => 4005,
+        Ending::TooLarge => 1009,
+        Ending::Broken => 1002,
+        Ending::Silent | Ending::Gone => 1001,
+    }
+}
