@@ -1,13 +1,13 @@
 //! The two keys of one agent, and the file they are kept in.
 
 use std::fmt;
-use std::fs::{File, OpenOptions};
-use std::io::{Read, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use zeroize::Zeroizing;
 
 use crate::json::{Tape, Writer};
+use crate::private::{self, NotPrivate};
 use crate::{Random, base64url, ed25519, es256};
 
 /// A key to sign messages with and a key to prove possession with.
@@ -69,35 +69,19 @@ impl Keys {
     /// Writes a new file that only its owner can read; a file that is there already is left alone.
     pub fn save(&self, path: &Path) -> Result<(), KeyFileError> {
         let wrong = |error| KeyFileError::Io(path.to_owned(), error);
-        let mut options = OpenOptions::new();
-        options.write(true).create_new(true);
-        #[cfg(unix)]
-        {
-            use std::os::unix::fs::OpenOptionsExt as _;
-            options.mode(0o600);
-        }
-        let mut file = options.open(path).map_err(wrong)?;
+        let mut file = private::options().write(true).create_new(true).open(path).map_err(wrong)?;
         let text = Zeroizing::new(self.to_json());
         file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).map_err(wrong)
     }
 
     /// Reads a file, if nobody but its owner can read or change it.
     pub fn load(path: &Path) -> Result<Self, KeyFileError> {
-        let wrong = |error| KeyFileError::Io(path.to_owned(), error);
-        let file = File::open(path).map_err(wrong)?;
-        #[cfg(unix)]
-        {
-            use std::os::unix::fs::PermissionsExt as _;
-            let mode = file.metadata().map_err(wrong)?.permissions().mode() & 0o777;
-            if mode & 0o077 != 0 {
-                return Err(KeyFileError::Open(path.to_owned(), mode));
-            }
-        }
-        let mut text = Zeroizing::new(String::new());
-        file.take(LONGEST + 1).read_to_string(&mut text).map_err(wrong)?;
-        // Of a longer file only the beginning was read, and that must not pass for the whole.
-        let whole = text.len() as u64 <= LONGEST;
-        whole.then(|| Self::from_json(&text)).flatten().ok_or_else(|| KeyFileError::Form(path.to_owned()))
+        let text = private::read(path, LONGEST).map_err(|why| match why {
+            NotPrivate::Io(error) => KeyFileError::Io(path.to_owned(), error),
+            NotPrivate::Open(mode) => KeyFileError::Open(path.to_owned(), mode),
+            NotPrivate::TooLong(_) => KeyFileError::Form(path.to_owned()),
+        })?;
+        Self::from_json(&text).ok_or_else(|| KeyFileError::Form(path.to_owned()))
     }
 
     fn to_json(&self) -> String {

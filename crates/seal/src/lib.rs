@@ -7,6 +7,7 @@
 //! - [`ed25519`] and [`es256`]: keys and signatures; [`Jwk`]: public keys as JSON.
 //! - [`jws`]: signed tokens, compact and detached.
 //! - [`dpop`]: proofs of possession, and the memory that lets each be used once.
+//! - [`private`]: files that only their owner can read.
 //! - [`Keys`]: an agent's keys, in a file that only its owner can read.
 //!
 //! No clock is read here; time comes in as an argument.
@@ -22,6 +23,7 @@ pub mod json;
 mod jwk;
 pub mod jws;
 mod keys;
+pub mod private;
 mod random;
 mod timestamp;
 

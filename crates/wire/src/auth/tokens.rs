@@ -2,13 +2,13 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::fs::{File, OpenOptions};
-use std::io::{Read, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use hub::{Principal, Role, Scope};
 use seal::json::{Tape, Writer};
+use seal::private::{self, NotPrivate};
 use seal::{Digest, Random, base64url};
 
 /// All tokens that are known, by their hashes.
@@ -36,6 +36,8 @@ pub enum TokenError {
     Io(PathBuf, std::io::Error),
     /// Others than its owner can read or change the file.
     Open(PathBuf, u32),
+    /// Longer than it may be, so nobody in it is let in.
+    TooLong(PathBuf, String),
     /// This line is no token.
     Line(PathBuf, usize),
     /// A token of that name is there.
@@ -52,6 +54,7 @@ impl fmt::Display for TokenError {
                 let path = path.display();
                 write!(f, "{path}: others can read or change it (mode {mode:o}); run chmod 600 {path}")
             }
+            Self::TooLong(path, why) => write!(f, "{}: {why}", path.display()),
             Self::Line(path, line) => write!(f, "{}:{line}: not a token", path.display()),
             Self::Taken(name) => write!(f, "there is a token of the name {name:?} already"),
             Self::AgentId => {
@@ -69,18 +72,11 @@ const LONGEST: u64 = 16 * 1024 * 1024;
 impl Tokens {
     /// Reads a file that only its owner can read.
     pub fn load(path: &Path) -> Result<Self, TokenError> {
-        let wrong = |error| TokenError::Io(path.to_owned(), error);
-        let file = File::open(path).map_err(wrong)?;
-        #[cfg(unix)]
-        {
-            use std::os::unix::fs::PermissionsExt as _;
-            let mode = file.metadata().map_err(wrong)?.permissions().mode() & 0o777;
-            if mode & 0o077 != 0 {
-                return Err(TokenError::Open(path.to_owned(), mode));
-            }
-        }
-        let mut text = String::new();
-        file.take(LONGEST).read_to_string(&mut text).map_err(wrong)?;
+        let text = private::read(path, LONGEST).map_err(|why| match why {
+            NotPrivate::Io(error) => TokenError::Io(path.to_owned(), error),
+            NotPrivate::Open(mode) => TokenError::Open(path.to_owned(), mode),
+            why => TokenError::TooLong(path.to_owned(), why.to_string()),
+        })?;
         let mut tokens = Self::default();
         for (line, number) in text.lines().zip(1..).filter(|(line, _)| !line.trim().is_empty()) {
             let (hash, principal) = read(line).ok_or_else(|| TokenError::Line(path.to_owned(), number))?;
@@ -123,14 +119,7 @@ impl Tokens {
         let mut tokens = if path.exists() { Self::load(path)? } else { Self::default() };
         let (token, line) = tokens.add(new, random)?;
         let wrong = |error| TokenError::Io(path.to_owned(), error);
-        let mut options = OpenOptions::new();
-        options.append(true).create(true);
-        #[cfg(unix)]
-        {
-            use std::os::unix::fs::OpenOptionsExt as _;
-            options.mode(0o600);
-        }
-        let mut file = options.open(path).map_err(wrong)?;
+        let mut file = private::options().append(true).create(true).open(path).map_err(wrong)?;
         file.write_all(format!("{line}\n").as_bytes()).and_then(|()| file.sync_all()).map_err(wrong)?;
         Ok(token)
     }
@@ -223,8 +212,18 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("tokens");
         Tokens::append(&path, &new("ear", Role::Listener, None), &mut seal::SystemRandom).unwrap();
-        let mut file = OpenOptions::new().append(true).open(&path).unwrap();
+        let mut file = std::fs::OpenOptions::new().append(true).open(&path).unwrap();
         file.write_all(b"{\"name\":\"x\",\"role\":\"king\",\"hash\":\"\"}\n").unwrap();
         assert!(matches!(Tokens::load(&path), Err(TokenError::Line(_, 2))));
+    }
+
+    #[test]
+    fn a_file_that_is_too_long_lets_nobody_in() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("tokens");
+        Tokens::append(&path, &new("ear", Role::Listener, None), &mut seal::SystemRandom).unwrap();
+        let mut file = std::fs::OpenOptions::new().append(true).open(&path).unwrap();
+        file.write_all(&vec![b'\n'; usize::try_from(LONGEST).unwrap()]).unwrap();
+        assert!(matches!(Tokens::load(&path), Err(TokenError::TooLong(..))));
     }
 }
