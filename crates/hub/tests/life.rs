@@ -70,6 +70,8 @@ fn what_was_not_accepted_cannot_be_done() {
     assert!(matches!(other, Answer::Unlawful(_)), "another amount was never asked for: {other:?}");
     let good = stage.publish(&bank, &session, &[&call(&token, "500.00")]);
     assert!(matches!(good, Answer::Found(_)), "{good:?}");
+    let ledger = stage.disk.decision(&token).unwrap();
+    assert!(ledger.spent.is_some(), "the ledger says what the yes was spent on");
     let again = stage.publish(&bank, &session, &[&call(&token, "500.00").replace("call_1", "call_2")]);
     assert!(matches!(again, Answer::Unlawful(_)), "once only: {again:?}");
 }
