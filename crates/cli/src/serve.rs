@@ -45,6 +45,9 @@ pub(crate) struct Arguments {
     stdio: bool,
 }
 
+/// Listeners are told that it stops; who does not take it in that time goes untold.
+const FAREWELL: Duration = Duration::from_secs(2);
+
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
     match serve(arguments) {
         Ok(()) => Outcome::Good,
@@ -116,7 +119,7 @@ fn serve(arguments: &Arguments) -> Result<(), String> {
             () = neighbours => {}
             () = parent => {}
             () = beats => {}
-            () = stopped() => {}
+            () = stopped() => bridge.goodbye(FAREWELL).await,
         }
         Ok(())
     });

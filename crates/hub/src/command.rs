@@ -34,6 +34,8 @@ pub enum Command {
         /// It could not keep up.
         too_slow: bool,
     },
+    /// The hub stops: every connection is told.
+    Goodbye,
     /// A message of a listener: a reply, more time, stop, renegotiate, close.
     Say {
         /// The message.
@@ -128,8 +130,17 @@ pub enum Output {
     Answer(RequestId, Answer),
     /// A frame for everybody on a lane.
     Frame(LaneId, std::sync::Arc<Frame>),
-    /// A connection joins a lane, with what is for it alone.
-    Join(ListenerId, LaneId, Vec<std::sync::Arc<Frame>>),
+    /// A connection joins a lane.
+    Join {
+        /// Which.
+        listener: ListenerId,
+        /// Where.
+        lane: LaneId,
+        /// What is for it alone.
+        own: Vec<std::sync::Arc<Frame>>,
+        /// The place in the log from which it would resume before it is given anything, if it knows of none.
+        from: Option<u64>,
+    },
     /// A connection goes over to another lane.
     Move(ListenerId, LaneId),
     /// Something for one connection.

@@ -29,19 +29,12 @@ use world::World;
 
 #[test]
 fn few_listeners_in_a_bad_world() {
-    runs(40, |seed| simulate(seed, 3, 6, 400, false));
+    runs(40, |seed| simulate(seed, 3, 6, 400));
 }
 
 #[test]
 fn hundreds_of_listeners_in_a_bad_world() {
-    runs(2, |seed| simulate(seed, 4, 200, 120, false));
-}
-
-#[test]
-#[ignore = "seeds 1000004 (many) and 1000012 (few): a subscription is refused within its window, and a connected listener lacks an event"]
-fn whoever_is_connected_hears_everything() {
-    runs(40, |seed| simulate(seed, 3, 6, 400, true));
-    runs(2, |seed| simulate(seed, 4, 200, 120, true));
+    runs(2, |seed| simulate(seed, 4, 200, 120));
 }
 
 fn runs(count: u64, run: impl Fn(u64)) {
@@ -55,9 +48,8 @@ fn runs(count: u64, run: impl Fn(u64)) {
     }
 }
 
-fn simulate(seed: u64, agents: usize, ears: usize, steps: usize, is_strict: bool) {
+fn simulate(seed: u64, agents: usize, ears: usize, steps: usize) {
     let mut world = World::new(seed);
-    world.is_strict = is_strict;
     world.gather(agents, ears);
     for _ in 0..steps {
         for _ in 0..=world.chance.below(3) {
@@ -87,13 +79,11 @@ fn simulate(seed: u64, agents: usize, ears: usize, steps: usize, is_strict: bool
 fn finish(world: &mut World) {
     world.catch_up();
     for ear in &world.ears {
-        let (Some(from), true, Some(_)) = (ear.whole_from, ear.capabilities < cast::AT_RATE, &ear.line)
-        else {
+        let (Some(from), Some(_)) = (ear.whole_from, &ear.line) else {
             continue;
         };
         for (position, id, body) in &world.ledger.events {
-            let counts = world.is_strict;
-            if counts && *position > from && is_fixed(body) && world.is_for(ear, body) {
+            if *position > from && is_fixed(body) && world.is_for(ear, body) {
                 let (name, from) = (&ear.who.name, (from, ear.is_prompt, ear.capabilities, &ear.joined));
                 assert!(ear.ids.contains(id), "{name} {from:?} never heard {position} {body}");
             }

@@ -203,22 +203,127 @@ fn a_retry_of_what_ended_a_session_is_answered_as_the_first_time() {
     assert_eq!(stage.ask_hub(&bank, publish), first);
 }
 
+/// The other session's end overtakes a tool that waits for the rate: the mark after it says from where to go on.
 #[test]
-#[ignore = "a critical carries an SSE id, so who resumes from one lacks what it overtook; needs a mark of its own to resume from"]
 fn who_resumes_from_an_event_that_overtook_hears_what_it_overtook() {
+    for crashes in [false, true] {
+        let mut stage = Stage::new();
+        let (bank, ada) = (agent("bank"), listener("ada", &[]));
+        let (subscription, ear) = stage.listener(&ada, r#"{"max_events_per_second":1}"#);
+        let session = stage.start(&bank);
+        stage.publish(&bank, &session, &[THINK, LOOK]);
+        let other = stage.start(&bank);
+        stage.publish(&bank, &other, &[FAILED]);
+        let heard = stage.heard(ear);
+        assert_eq!(types(&heard).last().unwrap(), "session.errored");
+        assert!(!types(&heard).contains(&"tool.invoked".to_owned()));
+        let last = stage.last_id(ear).unwrap();
+        if crashes {
+            stage.crash();
+        } else {
+            stage.ask_hub_quietly(&ada, Command::Detached { listener: ear, too_slow: false });
+        }
+        let back = stage.attach(&ada, &subscription, Some(&last));
+        stage.wait(10_000);
+        assert!(types(&stage.heard(back)).contains(&"tool.invoked".to_owned()));
+        assert_eq!(stage.told(back), Vec::<String>::new(), "no gap");
+    }
+}
+
+const LOOK: &str = r#"{"type":"aaep:agent.tool.invoked","tool":"look","tool_call_id":"call_9","risk_level":"low","summary_normal":"Looking."}"#;
+const FAILED: &str = r#"{"type":"aaep:agent.session.errored","error_category":"transient","error_code":"LOST","recoverable":false,"summary_normal":"Lost."}"#;
+
+#[test]
+fn where_history_is_gone_a_listener_is_told_so_and_how_things_stand() {
+    let limits = hub::Limits { replay: 3, ..hub::Limits::default() };
+    let mut stage = Stage::with(limits, Disk::default(), START);
+    let (bank, ada) = (agent("bank"), listener("ada", &[]));
+    let (subscription, ear) = stage.listener(&ada, REPLIES);
+    let session = stage.start(&bank);
+    let last = stage.last_id(ear).unwrap();
+    stage.ask_hub_quietly(&ada, Command::Detached { listener: ear, too_slow: false });
+    stage.publish(&bank, &session, &[THINK, LOOK]);
+    let back = stage.attach(&ada, &subscription, Some(&last));
+    assert_eq!((types(&stage.heard(back)).len(), stage.told(back).len()), (2, 0), "all of it is there");
+    let done = r#"{"type":"aaep:agent.tool.completed","tool":"look","tool_call_id":"call_9","status":"success","summary_normal":"Seen."}"#;
+    stage.publish(&bank, &session, &[done]);
+    stage.confirm(&bank, &session, TRANSFER);
+    for unknown in [&*last, "evt_never", "at_999999", "behind"] {
+        let back = stage.attach(&ada, &subscription, Some(unknown));
+        let [told] = &stage.told(back)[..] else { panic!("one notice") };
+        assert_eq!(
+            (text_of(told, "type"), text_of(told, "last_event_id")),
+            ("sayso:gap".into(), unknown.into())
+        );
+        assert_eq!(text_of(told, "subscription_id"), subscription);
+        let heard = stage.heard(back);
+        assert_eq!(types(&heard), ["state.changed", "awaiting.confirmation"]);
+        assert!(heard[0].contains(r#""gap":true"#), "{}", heard[0]);
+        let last = stage.last_id(back).unwrap();
+        let again = stage.attach(&ada, &subscription, Some(&last));
+        assert_eq!(
+            (stage.heard(again).len(), stage.told(again).len()),
+            (0, 0),
+            "and then goes on from there"
+        );
+    }
+}
+
+#[test]
+fn who_is_replaced_or_too_slow_is_told_and_when_the_hub_stops_questions_stay_open() {
     let mut stage = Stage::new();
     let (bank, ada) = (agent("bank"), listener("ada", &[]));
-    let (subscription, ear) = stage.listener(&ada, r#"{"max_events_per_second":1}"#);
+    let (subscription, first) = stage.listener(&ada, REPLIES);
+    let second = stage.attach(&ada, &subscription, None);
+    let reason = |told: Vec<String>| told.iter().map(|one| text_of(one, "reason_code")).collect::<Vec<_>>();
+    assert_eq!(reason(stage.told(first)), ["replaced"]);
+    assert!(stage.is_closed(first) && !stage.is_closed(second));
     let session = stage.start(&bank);
-    let tool = r#"{"type":"aaep:agent.tool.invoked","tool":"look","tool_call_id":"call_9","risk_level":"low","summary_normal":"Looking."}"#;
-    stage.publish(&bank, &session, &[THINK, tool]);
-    let other = stage.start(&bank);
-    let failed = r#"{"type":"aaep:agent.session.errored","error_category":"transient","error_code":"LOST","recoverable":false,"summary_normal":"Lost."}"#;
-    stage.publish(&bank, &other, &[failed]);
-    let heard = stage.heard(ear);
-    let last = text_of(heard.last().unwrap(), "event_id");
-    stage.ask_hub_quietly(&ada, Command::Detached { listener: ear, too_slow: false });
-    let back = stage.attach(&ada, &subscription, Some(&last));
-    stage.wait(10_000);
-    assert!(types(&stage.heard(back)).contains(&"tool.invoked".to_owned()));
+    let Answer::Made(asked) = stage.confirm(&bank, &session, TRANSFER) else { panic!() };
+    let token = text_of(&asked, "reply_token");
+    assert_eq!(stage.ask_hub(&ada, Command::Goodbye), Answer::Done);
+    assert_eq!(reason(stage.told(second)), ["producer_shutdown"]);
+    stage.ask_hub_quietly(&ada, Command::Detached { listener: second, too_slow: false });
+    stage.crash();
+    assert_eq!(stage.status(&bank, &session, &token), Answer::Found(r#"{"status":"pending"}"#.into()));
+    let back = stage.attach(&ada, &subscription, None);
+    stage.reply(&ada, &subscription, &token, "accept");
+    assert_eq!(stage.disk.decision(&token).unwrap().decision, "accept");
+    stage.ask_hub_quietly(&ada, Command::Detached { listener: back, too_slow: true });
+    assert_eq!(reason(stage.told(back)), ["slow_consumer"]);
+    let attach = Command::Attach { subscription, last_event_id: None, listener: hub::ListenerId(1_000) };
+    assert_eq!(stage.ask_hub(&ada, attach), Answer::NotFound, "it is closed");
+}
+
+/// What a lane holds for two is not lost to the one who wants it otherwise from now on.
+#[test]
+fn who_renegotiates_keeps_the_text_that_was_held() {
+    let mut stage = Stage::new();
+    let (bank, ada, ben) = (agent("bank"), listener("ada", &[]), listener("ben", &[]));
+    let (subscription, ear) = stage.listener(&ada, "{}");
+    stage.listener(&ben, "{}");
+    let session = stage.start(&bank);
+    let piece = |text: &str| Command::Output {
+        session: session.clone(),
+        output_id: None,
+        text: text.to_owned(),
+        complete: false,
+        key: None,
+    };
+    stage.ask_hub(&bank, piece("One sentence. And half"));
+    let text = format!(
+        r#"{{"type":"subscription.renegotiate","subscription_id":"{subscription}","capabilities":{{"coalesce_boundaries":["word"]}}}}"#
+    );
+    let answer = stage.ask_hub(&ada, Command::Say { text });
+    assert!(matches!(answer, Answer::Accepted(_)), "{answer:?}");
+    stage.ask_hub(&bank, piece(" of one more. "));
+    let think = r#"{"type":"aaep:agent.state.changed","to_state":"thinking"}"#;
+    assert!(matches!(stage.publish(&bank, &session, &[think]), Answer::Found(_)));
+    let said: String = stage
+        .heard(ear)
+        .iter()
+        .filter(|event| event.contains("output.streaming"))
+        .map(|event| text_of(event, "chunk"))
+        .collect();
+    assert_eq!(said, "One sentence. And half of one more. ");
 }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 use std::thread::JoinHandle;
 
-use hub::delivery::{Cursor, Frame, Lane, LaneLimits, Next};
+use hub::delivery::{Backlog, Cursor, Frame, Lane, LaneLimits, Next};
 use hub::{LaneId, ListenerId};
 use mio::{Events, Interest, Poll, Token, Waker};
 
@@ -31,6 +31,8 @@ pub enum Order {
         sink: Sink,
         /// What it is given first.
         own: Vec<Arc<Frame>>,
+        /// The place in the log from which it would resume, if it knows of none.
+        from: Option<u64>,
     },
     /// A listener goes over to another lane; what it has not been given of the old one comes first.
     Move {
@@ -59,6 +61,8 @@ pub enum Order {
     Ready(ListenerId),
     /// Everybody gets a comment, so that connections do not fall asleep and dead ones are noticed.
     Heartbeat,
+    /// Somebody waits until there is no listener any more.
+    Empty(tokio::sync::oneshot::Sender<()>),
     /// The end.
     Stop,
 }
@@ -108,6 +112,7 @@ impl Fanout {
             listeners: HashMap::new(),
             grown: Vec::new(),
             news: Box::new(news),
+            waits_for_end: Vec::new(),
         };
         let handle = std::thread::Builder::new().name("fan-out".to_owned()).spawn(move || thread.run())?;
         Ok((Self { orders, waker }, handle))
@@ -125,6 +130,10 @@ const WAKE: Token = Token(usize::MAX);
 /// So many bytes at most are taken out of a listener's queue before its socket has taken them: a critical frame waits for no
 /// more than that.
 const IN_HAND: usize = 16 * 1024;
+/// Who is let go has so many beats to take its last word.
+const PATIENCE: u8 = 2;
+/// Who resumes from here has a gap.
+const BEHIND: &str = "behind";
 
 struct Round {
     poll: Poll,
@@ -135,6 +144,7 @@ struct Round {
     /// Lanes that have grown since the last round.
     grown: Vec<LaneId>,
     news: Box<dyn FnMut(News) + Send>,
+    waits_for_end: Vec<tokio::sync::oneshot::Sender<()>>,
 }
 
 struct Shared {
@@ -152,7 +162,10 @@ struct Listener {
     /// Bytes of the first of these that are written.
     written: usize,
     blocked: bool,
-    closing: bool,
+    /// It does not keep up, and this is what waits for it.
+    backlog: Option<Box<Backlog>>,
+    /// It gets what is its own and nothing else, and is let go after that, or after so many beats.
+    leaves_in: Option<u8>,
 }
 
 enum Pumped {
@@ -169,6 +182,11 @@ impl Round {
                 return;
             }
             self.write_grown();
+            if self.listeners.is_empty() {
+                for waiting in self.waits_for_end.drain(..) {
+                    let _ = waiting.send(());
+                }
+            }
             if self.poll.poll(&mut events, None).is_err_and(|error| error.kind() != ErrorKind::Interrupted) {
                 return;
             }
@@ -212,13 +230,13 @@ impl Round {
                     }
                 }
             }
-            Order::Attach { listener, lane, sink, own } => self.attach(listener, lane, sink, own),
+            Order::Attach { listener, lane, sink, own, from } => self.attach(listener, lane, sink, own, from),
             Order::Move { listener: id, lane: to } => {
                 let Some(listener) = self.listeners.get_mut(&id) else { return };
                 let from = std::mem::replace(&mut listener.lane, to);
                 lane(&mut self.lanes, to, self.limits).listeners.push(id);
                 if let (Some(old), Some(new)) = (self.lanes.get(&from), self.lanes.get(&to)) {
-                    listener.cursor.go_over(&old.lane, &new.lane);
+                    listener.go_over(&old.lane, &new.lane);
                 }
                 self.leave(from, id);
             }
@@ -231,7 +249,7 @@ impl Round {
             }
             Order::Close(id) => {
                 if let Some(listener) = self.listeners.get_mut(&id) {
-                    listener.closing = true;
+                    listener.leaves_in.get_or_insert(PATIENCE);
                     self.pump(id);
                 }
             }
@@ -241,17 +259,26 @@ impl Round {
                 }
                 self.pump(id);
             }
-            Order::Heartbeat => {
-                let beat = Arc::new(Frame::heartbeat());
-                let all: Vec<_> = self.listeners.keys().copied().collect();
-                for id in all {
-                    if let Some(listener) = self.listeners.get_mut(&id).filter(|one| !one.blocked) {
-                        listener.cursor.give(beat.clone());
-                        self.pump(id);
-                    }
+            Order::Heartbeat => self.beat(),
+            Order::Empty(waiting) => self.waits_for_end.push(waiting),
+            Order::Stop => {}
+        }
+    }
+
+    fn beat(&mut self) {
+        let beat = Arc::new(Frame::heartbeat());
+        let all: Vec<_> = self.listeners.keys().copied().collect();
+        for id in all {
+            let Some(listener) = self.listeners.get_mut(&id) else { continue };
+            match &mut listener.leaves_in {
+                Some(0) => self.lose(News::Gone(id)),
+                Some(beats) => *beats -= 1,
+                None if listener.blocked => {}
+                None => {
+                    listener.cursor.give(beat.clone());
+                    self.pump(id);
                 }
             }
-            Order::Stop => {}
         }
     }
 
@@ -273,19 +300,34 @@ impl Round {
         self.poll.registry().register(socket, Token(token), interest).is_ok()
     }
 
-    fn attach(&mut self, id: ListenerId, to: LaneId, mut sink: Sink, own: Vec<Arc<Frame>>) {
+    fn attach(
+        &mut self,
+        id: ListenerId,
+        to: LaneId,
+        mut sink: Sink,
+        own: Vec<Arc<Frame>>,
+        from: Option<u64>,
+    ) {
         if !self.register(id, &mut sink) {
             (self.news)(News::Gone(id));
             return;
         }
         let shared = lane(&mut self.lanes, to, self.limits);
-        let mut cursor = Cursor::at_end(&shared.lane);
+        let mut cursor = Cursor::at_end(&shared.lane).from(from);
         for frame in own {
             cursor.give(frame);
         }
         shared.listeners.push(id);
-        let (in_hand, written) = (VecDeque::new(), 0);
-        let listener = Listener { lane: to, cursor, sink, in_hand, written, blocked: false, closing: false };
+        let listener = Listener {
+            lane: to,
+            cursor,
+            sink,
+            in_hand: VecDeque::new(),
+            written: 0,
+            blocked: false,
+            backlog: None,
+            leaves_in: None,
+        };
         self.listeners.insert(id, listener);
         self.pump(id);
     }
@@ -297,14 +339,14 @@ impl Round {
             let mut lost = Vec::new();
             for listener_id in &shared.listeners {
                 let Some(listener) = self.listeners.get_mut(listener_id) else { continue };
-                match listener.pump(&shared.lane) {
+                match listener.pump(&shared.lane, &self.limits) {
                     Pumped::Good => {}
-                    Pumped::Gone => lost.push(News::Gone(*listener_id)),
-                    Pumped::TooSlow => lost.push(News::TooSlow(*listener_id)),
+                    Pumped::Gone => lost.push(*listener_id),
+                    Pumped::TooSlow => (self.news)(News::TooSlow(*listener_id)),
                 }
             }
-            for news in lost {
-                self.lose(news);
+            for id in lost {
+                self.lose(News::Gone(id));
             }
         }
     }
@@ -312,10 +354,10 @@ impl Round {
     fn pump(&mut self, id: ListenerId) {
         let Some(listener) = self.listeners.get_mut(&id) else { return };
         let Some(shared) = self.lanes.get(&listener.lane) else { return };
-        match listener.pump(&shared.lane) {
+        match listener.pump(&shared.lane, &self.limits) {
             Pumped::Good => {}
             Pumped::Gone => self.lose(News::Gone(id)),
-            Pumped::TooSlow => self.lose(News::TooSlow(id)),
+            Pumped::TooSlow => (self.news)(News::TooSlow(id)),
         }
     }
 
@@ -367,28 +409,83 @@ fn lane(lanes: &mut HashMap<LaneId, Shared>, id: LaneId, limits: LaneLimits) -> 
 
 impl Listener {
     /// Writes as much as it will take.
-    fn pump(&mut self, lane: &Lane) -> Pumped {
+    fn pump(&mut self, lane: &Lane, limits: &LaneLimits) -> Pumped {
         while !self.blocked {
             let mut bytes: usize = self.in_hand.iter().map(|frame| frame.sse().len()).sum();
             while bytes < IN_HAND {
-                match self.cursor.take(lane) {
+                match self.next(lane) {
                     Next::Frame(frame) => {
                         bytes += frame.sse().len();
                         self.in_hand.push_back(frame);
                     }
                     Next::Nothing => break,
-                    Next::TooSlow => return Pumped::TooSlow,
+                    Next::TooSlow => return self.let_go(lane),
                 }
             }
             if self.in_hand.is_empty() {
-                return if self.closing { Pumped::Gone } else { Pumped::Good };
+                return if self.leaves_in.is_some() { Pumped::Gone } else { Pumped::Good };
             }
             if !self.write() {
                 return Pumped::Gone;
             }
         }
-        // Blocked: it may already be beyond what is kept for it.
-        if self.cursor.is_lost(lane) { Pumped::TooSlow } else { Pumped::Good }
+        if self.leaves_in.is_some() || self.put_by(lane, limits) { Pumped::Good } else { self.let_go(lane) }
+    }
+
+    /// The next frame for it. What comes out of a backlog has no id: how it was joined, nobody knows after a while.
+    fn next(&mut self, lane: &Lane) -> Next {
+        if self.leaves_in.is_some() {
+            return self.cursor.take_own().map_or(Next::Nothing, Next::Frame);
+        }
+        let Some(backlog) = &mut self.backlog else { return self.cursor.take(lane) };
+        if let Some(frame) = self.cursor.take_own().or_else(|| Some(backlog.pull(crate::clock())?.nameless()))
+        {
+            return Next::Frame(frame);
+        }
+        self.backlog = None;
+        self.cursor.mark().map_or_else(|| self.cursor.take(lane), Next::Frame)
+    }
+
+    /// It takes no more for now. Who is far behind gets a backlog, in which what waits is joined; `false` if even that is
+    /// too long.
+    fn put_by(&mut self, lane: &Lane, limits: &LaneLimits) -> bool {
+        if self.cursor.is_lost(lane) {
+            return false;
+        }
+        if self.backlog.is_none() {
+            if self.cursor.behind(lane) <= limits.merge as u64 {
+                return true;
+            }
+            self.backlog = Some(Box::new(Backlog::new(*limits)));
+            self.cursor.give(Arc::new(Frame::mark(BEHIND)));
+        }
+        let Some(backlog) = &mut self.backlog else { return true };
+        while let Next::Frame(frame) = self.cursor.follow(lane) {
+            if !backlog.push(&frame) {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// It goes over to another lane; who has a backlog takes along what it lacks of the first.
+    fn go_over(&mut self, from: &Lane, to: &Lane) {
+        if let Some(backlog) = &mut self.backlog {
+            while let Next::Frame(frame) = self.cursor.follow(from) {
+                // Whether that is too much, the next round finds out.
+                let _ = backlog.push(&frame);
+            }
+        }
+        self.cursor.go_over(from, to);
+    }
+
+    /// It could not keep up. Of what is for it, it gets the frame that is begun and what it is told for farewell.
+    fn let_go(&mut self, lane: &Lane) -> Pumped {
+        self.in_hand.truncate(usize::from(self.written > 0));
+        self.backlog = None;
+        self.cursor = Cursor::at_end(lane);
+        self.leaves_in = Some(PATIENCE);
+        Pumped::TooSlow
     }
 
     fn write(&mut self) -> bool {

@@ -20,6 +20,8 @@ pub(super) struct Gate {
     speaking_until: i64,
     low: bool,
     quiet_until: i64,
+    /// Whoever pulls says when; nothing else does.
+    by_hand: bool,
 }
 
 /// What leaves, as far as the gate cares.
@@ -42,7 +44,13 @@ impl Gate {
             speaking_until: i64::MIN,
             low: wants.cognitive_load == CognitiveLoad::Low,
             quiet_until: i64::MIN,
+            by_hand: false,
         }
+    }
+
+    /// One that holds everything until it is pulled, and then lets it go.
+    pub(super) fn by_hand(wants: &Wants) -> Self {
+        Self { by_hand: true, ..Self::new(wants) }
     }
 
     /// New terms: what has been sent still counts.
@@ -53,7 +61,7 @@ impl Gate {
 
     /// Whether anything can ever be held here.
     pub(super) fn holds(&self) -> bool {
-        self.interval.is_some() || self.pace_wpm.is_some() || self.low
+        self.interval.is_some() || self.pace_wpm.is_some() || self.low || self.by_hand
     }
 
     /// Whether some events may pass before others that came first.

@@ -47,12 +47,14 @@ pub(super) fn is_critical(event: &Event) -> bool {
 }
 
 /// An event that waits, and how it can be joined with others of its session.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Held<T> {
     pub(super) out: Out<T>,
     pub(super) kind: Kind,
     /// The time of sending is its time, because it did not leave when it could have.
     pub(super) waited: bool,
+    /// The place of the first event that is in it.
+    pub(super) since: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -115,9 +117,9 @@ pub(super) enum Relation<T> {
 }
 
 impl<T: AsRef<Event>> Held<T> {
-    pub(super) fn new(out: Out<T>) -> Self {
+    pub(super) fn new(out: Out<T>, since: u64) -> Self {
         let kind = Kind::of(out.event());
-        Self { out, kind, waited: false }
+        Self { out, kind, waited: false, since }
     }
 
     /// What this one is for `later`; text of at most `limit` bytes is joined.

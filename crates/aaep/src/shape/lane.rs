@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use super::text::Text;
 use seal::Timestamp;
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Lane<T> {
     /// Outputs whose text waits for a boundary.
     pub(super) texts: Vec<Text<T>>,

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use super::held::Held;
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Queue<T> {
     /// Numbers rise; what was taken out of the middle leaves a gap until there are more gaps than events.
     slots: VecDeque<(u64, Option<Held<T>>)>,

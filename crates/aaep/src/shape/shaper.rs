@@ -13,7 +13,7 @@ use super::waiting::leaving;
 use super::{Limits, Wants, words};
 use crate::event::{Event, EventType, OutputStreaming, Payload};
 use crate::id::SessionId;
-use crate::message::Boundary;
+use crate::message::{Boundary, EventFilters};
 
 /// Shapes the events of many sessions for one subscription.
 ///
@@ -34,7 +34,7 @@ use crate::message::Boundary;
 /// assert!(matches!(shaper.pull(0), Some(Out::Same(same)) if Arc::ptr_eq(&same, &event)));
 /// assert!(shaper.pull(0).is_none() && shaper.next_deadline().is_none());
 /// ```
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Shaper<T> {
     wants: Arc<Wants>,
     limits: Limits,
@@ -52,6 +52,10 @@ pub struct Shaper<T> {
     pub(super) lanes: HashMap<SessionId, Lane<T>>,
     /// Outputs of which text is held.
     texts: usize,
+    /// The place of what is pushed.
+    place: u64,
+    /// Everything comes through in the words in which it came.
+    verbatim: bool,
 }
 
 impl<T: AsRef<Event>> Shaper<T> {
@@ -70,7 +74,25 @@ impl<T: AsRef<Event>> Shaper<T> {
             queue: Queue::default(),
             lanes: HashMap::new(),
             texts: 0,
+            place: 0,
+            verbatim: false,
         }
+    }
+
+    /// A queue for a reader that does not keep up (C-C18). Everything comes through as it is and waits until it is pulled,
+    /// which can be at any time; meanwhile it is joined with what waits already, just as a rate would join it.
+    pub fn backlog(limits: Limits) -> Self {
+        let mut filters = EventFilters::new();
+        filters.include = Some(vec!["*".to_owned()]);
+        let wants = Wants {
+            boundaries: vec![Boundary::None],
+            filters,
+            confirmations: true,
+            clarifications: true,
+            ..Wants::default()
+        };
+        let gate = Gate::by_hand(&wants);
+        Self { gate, verbatim: true, ..Self::new(Arc::new(wants), limits) }
     }
 
     /// Takes new terms, for every event that comes from now on (§5.7.2). What is held stays held, and leaves by the new
@@ -89,6 +111,28 @@ impl<T: AsRef<Event>> Shaper<T> {
     /// What is wanted.
     pub fn wants(&self) -> &Arc<Wants> {
         &self.wants
+    }
+
+    /// Takes the next committed event, and notes its place in the caller's log for [`oldest`](Self::oldest).
+    pub fn push_at(&mut self, event: &Arc<T>, place: u64) {
+        self.place = place;
+        self.push(event);
+    }
+
+    /// The first place of which something has not left yet: text that waits for its boundary counts. It may be one
+    /// too early, never too late.
+    pub fn oldest(&self) -> Option<u64> {
+        let ready = self.ready.iter().map(|held| held.since);
+        let queued = self.queue.iter().next().map(|(_, held)| held.since);
+        let texts = self.lanes.values().flat_map(|lane| &lane.texts).filter(|text| !text.is_empty());
+        let alone = self.alone.as_ref().map(|held| held.since);
+        ready.chain(queued).chain(alone).chain(texts.map(|text| text.since)).min()
+    }
+
+    /// What waits for its turn, in no certain order; text that waits for its boundary is not among it.
+    pub fn waiting(&self) -> impl Iterator<Item = &Out<T>> {
+        let queued = self.queue.iter().map(|(_, held)| held);
+        self.ready.iter().chain(&self.alone).chain(queued).map(|held| &held.out)
     }
 
     /// Takes the next committed event.
@@ -113,7 +157,7 @@ impl<T: AsRef<Event>> Shaper<T> {
             return self.push_text(event, chunk);
         }
         let out = self.in_words(event);
-        self.enqueue(Held::new(out));
+        self.enqueue(Held::new(out, self.place));
     }
 
     /// The next event that may leave at this time; drain it until there is none.
@@ -154,6 +198,11 @@ impl<T: AsRef<Event>> Shaper<T> {
         self.queue.len() + usize::from(self.alone.is_some())
     }
 
+    /// How many events would leave if nothing held them.
+    pub fn waits(&self) -> usize {
+        self.held() + self.ready.len()
+    }
+
     /// More is held than the limit allows: the subscription should be closed (C-C18). Nothing has been lost.
     pub fn is_full(&self) -> bool {
         self.held() > self.limits.events
@@ -182,6 +231,7 @@ impl<T: AsRef<Event>> Shaper<T> {
         }
         let Some(lane) = self.lanes.get_mut(&event.envelope.session_id) else { return };
         lane.ended |= ends;
+        let since = lane.texts.iter().map(|text| text.since).min().unwrap_or(self.place);
         let mut leave = Vec::new();
         for text in &mut lane.texts {
             if ends {
@@ -194,7 +244,7 @@ impl<T: AsRef<Event>> Shaper<T> {
         lane.texts.retain(|text| !ends && !text.is_empty());
         self.texts -= before - lane.texts.len();
         for out in leave {
-            self.enqueue(Held::new(out));
+            self.enqueue(Held::new(out, since));
         }
     }
 
@@ -235,7 +285,7 @@ impl<T: AsRef<Event>> Shaper<T> {
             });
         }
         let out = self.in_words(event);
-        self.ready.push_back(Held::new(out));
+        self.ready.push_back(Held::new(out, self.place));
     }
 
     /// Whether an event is a question, and the change of state into it is held.
@@ -266,16 +316,18 @@ impl<T: AsRef<Event>> Shaper<T> {
         }
         let Some(lane) = self.lanes.get_mut(session) else { return };
         let at = lane.texts.iter().position(|text| text.is_of(value, chunk)).unwrap_or_else(|| {
-            lane.texts.push(Text::new(event, chunk));
+            lane.texts.push(Text::new(event, chunk, self.place));
             self.texts += 1;
             lane.texts.len() - 1
         });
-        let mut leave = Vec::new();
+        let (mut leave, mut since) = (Vec::new(), self.place);
         if let Some(text) = lane.texts.get_mut(at) {
+            since = if text.is_empty() { self.place } else { text.since };
             text.take(event, chunk, &self.cutter, &mut leave);
             if self.uncut || self.texts > self.limits.outputs {
                 text.empty(&self.cutter, value.envelope.timestamp, &mut leave);
             }
+            text.since = if text.begins_with_last() { self.place } else { since };
             if chunk.complete || text.is_empty() || self.uncut {
                 lane.texts.swap_remove(at);
                 self.texts -= 1;
@@ -285,13 +337,14 @@ impl<T: AsRef<Event>> Shaper<T> {
             return self.forget_idle(session);
         }
         for out in leave {
-            self.enqueue(Held::new(out));
+            self.enqueue(Held::new(out, since));
         }
     }
 
     /// Releases the text that is held of the output that a critical chunk belongs to.
     fn release_texts(&mut self, event: &Event) {
         let Some(lane) = self.lanes.get_mut(&event.envelope.session_id) else { return };
+        let since = lane.texts.iter().map(|text| text.since).min().unwrap_or(self.place);
         let mut leave = Vec::new();
         for text in &mut lane.texts {
             text.empty(&self.cutter, event.envelope.timestamp, &mut leave);
@@ -299,11 +352,14 @@ impl<T: AsRef<Event>> Shaper<T> {
         self.texts -= lane.texts.len();
         lane.texts.clear();
         for out in leave {
-            self.enqueue(Held::new(out));
+            self.enqueue(Held::new(out, since));
         }
     }
 
     fn in_words(&self, event: &Arc<T>) -> Out<T> {
+        if self.verbatim {
+            return Out::Same(Arc::clone(event));
+        }
         match words::chosen((**event).as_ref(), &self.wants) {
             Some(other) => Out::Made(Box::new(other)),
             None => Out::Same(Arc::clone(event)),

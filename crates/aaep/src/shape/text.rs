@@ -21,7 +21,7 @@ pub(super) struct Cutter {
 }
 
 /// What is held of one output.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Text<T> {
     output: Option<OutputId>,
     agent: Box<str>,
@@ -36,10 +36,12 @@ pub(super) struct Text<T> {
     /// The latest piece, and where it begins in the held text.
     last: Arc<T>,
     last_at: Option<usize>,
+    /// The place of the piece with which the held text begins, or of an earlier one.
+    pub(super) since: u64,
 }
 
 impl<T: AsRef<Event>> Text<T> {
-    pub(super) fn new(piece: &Arc<T>, chunk: &OutputStreaming) -> Self {
+    pub(super) fn new(piece: &Arc<T>, chunk: &OutputStreaming, since: u64) -> Self {
         Self {
             output: chunk.output_id.clone(),
             agent: (**piece).as_ref().envelope.producer.agent_id.as_str().into(),
@@ -50,6 +52,7 @@ impl<T: AsRef<Event>> Text<T> {
             first: None,
             last: Arc::clone(piece),
             last_at: None,
+            since,
         }
     }
 
@@ -62,6 +65,11 @@ impl<T: AsRef<Event>> Text<T> {
     /// Whether there is nothing that would have to be remembered.
     pub(super) fn is_empty(&self) -> bool {
         self.held.is_empty() && self.context.fence.is_none()
+    }
+
+    /// Whether what is held begins with the latest piece, or inside it.
+    pub(super) fn begins_with_last(&self) -> bool {
+        self.last_at.is_none_or(|at| at == 0)
     }
 
     /// The boundaries are others now: every one has to be looked for again.

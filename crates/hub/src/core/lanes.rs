@@ -8,7 +8,7 @@ use aaep::shape::{self, Out, Shaper, Wants};
 
 use super::Heard;
 use crate::command::Output;
-use crate::delivery::{Frame, Part};
+use crate::delivery::{Frame, Part, place_id};
 use crate::{LaneId, Scope};
 
 #[derive(Default)]
@@ -37,27 +37,29 @@ impl Lanes {
             lane.listeners += 1;
             return id;
         }
-        self.made += 1;
-        let id = LaneId(self.made);
-        self.keys.insert(key.clone(), id);
-        self.streams.insert(id, Lane { key, shaper, listeners: 1 });
+        let id = self.make(&key, shaper);
+        self.keys.insert(key, id);
         id
     }
 
-    /// A listener goes over to the lane of other wants. What was held for it alone goes with it.
+    fn make(&mut self, key: &(Arc<Wants>, Arc<Scope>), shaper: Shaper<Heard>) -> LaneId {
+        self.made += 1;
+        let id = LaneId(self.made);
+        self.streams.insert(id, Lane { key: key.clone(), shaper, listeners: 1 });
+        id
+    }
+
+    /// A listener goes over to the lane of other wants. What was held for it goes with it, and then it has a lane to
+    /// itself: what others wait for is not what it lacks.
     pub(super) fn go_over(&mut self, from: LaneId, wants: &Arc<Wants>, scope: &Arc<Scope>) -> LaneId {
-        let alone = self.streams.get(&from).is_some_and(|lane| lane.listeners == 1);
-        let known = self.keys.contains_key(&(wants.clone(), scope.clone()));
-        let held = if alone && !known { self.streams.remove(&from) } else { None };
-        if let Some(lane) = &held {
-            self.forget(from, lane);
-        }
-        let renewed = |lane: Lane| {
-            let mut shaper = lane.shaper;
-            shaper.renegotiate(wants.clone());
-            shaper
+        let Some(lane) = self.streams.get(&from) else { return self.join(wants, scope, shaper(wants)) };
+        let mut shaper = lane.shaper.clone();
+        shaper.renegotiate(wants.clone());
+        let to = if shaper.oldest().is_some() {
+            self.make(&(wants.clone(), scope.clone()), shaper)
+        } else {
+            self.join(wants, scope, shaper)
         };
-        let to = self.join(wants, scope, held.map_or_else(|| shaper(wants), renewed));
         self.leave(from);
         to
     }
@@ -90,17 +92,17 @@ impl Lanes {
     ) {
         for (id, lane) in &mut self.streams {
             if lane.key.1.covers(agent, person) {
-                lane.shaper.push(heard);
+                lane.shaper.push_at(heard, heard.frame.position);
                 drain(*id, &mut lane.shaper, heard.frame.position, now, outputs);
             }
         }
     }
 
     /// What was held and may leave by now.
-    pub(super) fn pull(&mut self, now: i64, outputs: &mut Vec<Output>) {
+    pub(super) fn pull(&mut self, position: u64, now: i64, outputs: &mut Vec<Output>) {
         for (id, lane) in &mut self.streams {
             if lane.shaper.next_deadline().is_some_and(|at| at <= now) {
-                drain(*id, &mut lane.shaper, 0, now, outputs);
+                drain(*id, &mut lane.shaper, position, now, outputs);
             }
         }
     }
@@ -124,13 +126,54 @@ impl Lanes {
 }
 
 fn drain(id: LaneId, shaper: &mut Shaper<Heard>, position: u64, now: i64, outputs: &mut Vec<Output>) {
-    while let Some(out) = shaper.pull(now) {
-        outputs.push(Output::Frame(id, frame(&out, position)));
+    while let Some(left) = leave(shaper, position, now) {
+        left.frames(|frame| outputs.push(Output::Frame(id, frame)));
     }
 }
 
+/// An event that has left a shape.
+pub(super) struct Left {
+    pub(super) out: Out<Heard>,
+    /// The place in the log that had been reached.
+    pub(super) position: u64,
+    /// Where to resume, if not from the event: what leaves by the clock may leave before what was said first, and is joined
+    /// otherwise the next time.
+    from: Option<u64>,
+}
+
+/// The next event that leaves a shape, when the log has come to that place.
+pub(super) fn leave(shaper: &mut Shaper<Heard>, position: u64, now: i64) -> Option<Left> {
+    let out = shaper.pull(now)?;
+    let from = Some(resumes_from(shaper, position))
+        .filter(|from| *from < position || is_timed(shaper.wants()) && matches!(out, Out::Made(_)));
+    Some(Left { out, position, from })
+}
+
+impl Left {
+    /// The frames that tell of it.
+    pub(super) fn frames(&self, mut tell: impl FnMut(Arc<Frame>)) {
+        let frame = frame(&self.out, self.position);
+        match self.from {
+            Some(from) => {
+                tell(frame.nameless());
+                tell(Arc::new(Frame::mark(&place_id(from))));
+            }
+            None => tell(frame),
+        }
+    }
+}
+
+/// From where a listener would resume that has been given all that has left a shape. Where nothing depends on the clock,
+/// what is held is found again from the end.
+pub(super) fn resumes_from(shaper: &Shaper<Heard>, end: u64) -> u64 {
+    if !is_timed(shaper.wants()) {
+        return end;
+    }
+    shaper.oldest().map_or(end, |oldest| oldest.saturating_sub(1).min(end))
+}
+
 /// The frame of an event: shared if it is as it was committed.
-pub(super) fn frame(out: &Out<Heard>, position: u64) -> Arc<Frame> {
+fn frame(out: &Out<Heard>, position: u64) -> Arc<Frame> {
     match out {
         Out::Same(heard) => heard.frame.clone(),
         Out::Made(event) => {

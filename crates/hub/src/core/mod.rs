@@ -7,11 +7,13 @@
 
 mod agent;
 mod ask;
+mod attach;
 mod lanes;
 mod listener;
 mod output;
 mod publish;
 mod restore;
+mod subscription;
 
 use std::collections::{BTreeSet, HashMap};
 use std::hash::RandomState;
@@ -28,7 +30,7 @@ use crate::command::{Answer, Command, Output, Request, RequestId};
 use crate::delivery::Frame;
 use crate::write::Write;
 use lanes::Lanes;
-use listener::Subscription;
+use subscription::Subscription;
 
 /// How much the hub takes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,7 +69,7 @@ impl Default for Limits {
 }
 
 /// An event that is on disk.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Heard {
     pub(crate) event: Event,
     pub(crate) frame: Arc<Frame>,
@@ -130,7 +132,7 @@ enum After {
     /// An output that is ready.
     Output(Output),
     /// A connection listens, and is told what it missed.
-    Attach(listener::Attach),
+    Attach(attach::Attach),
     /// The terms of a subscription are others from here on.
     Moved(Box<str>),
 }
@@ -205,6 +207,10 @@ impl Core {
                 self.detached(listener, too_slow, now);
                 None
             }
+            Command::Goodbye => {
+                self.say_goodbye();
+                Some(Answer::Done)
+            }
             Command::Say { text } => Some(self.say(&who, &text, now)),
             Command::Start { text, key } => Some(self.start(&who, &text, key.as_deref(), now)),
             Command::Publish { session, events, key } => {
@@ -256,7 +262,7 @@ impl Core {
                 After::Moved(subscription) => self.moved(&subscription, &mut outputs),
             }
         }
-        self.lanes.pull(now, &mut outputs);
+        self.lanes.pull(self.position, now, &mut outputs);
         for attach in coming {
             self.attached(attach, now, &mut outputs);
         }
@@ -267,17 +273,18 @@ impl Core {
 
     /// Nothing of the turn happened. What is on disk is what holds; whoever asked for something may ask again.
     fn undo(&mut self, staged: Staged, error: &journal::Error, now: i64) -> Vec<Output> {
+        let mut outputs = Vec::new();
         for after in staged.after {
-            if let After::Decided(decided) = after {
-                self.questions.abandon(decided);
+            match after {
+                After::Decided(decided) => self.questions.abandon(decided),
+                // One that was to be let go is not among those that are known, and must go with them.
+                After::Output(close @ Output::Close(_)) => outputs.push(close),
+                _ => {}
             }
         }
         let why = format!("nothing could be stored: {error}");
-        let mut outputs: Vec<_> = staged
-            .answers
-            .into_iter()
-            .map(|(id, _)| Output::Answer(id, Answer::Unavailable(why.clone())))
-            .collect();
+        let unavailable = |(id, _)| Output::Answer(id, Answer::Unavailable(why.clone()));
+        outputs.extend(staged.answers.into_iter().map(unavailable));
         for waiting in std::mem::take(&mut self.waiting) {
             outputs.push(Output::Answer(waiting.request, Answer::Unavailable(why.clone())));
         }

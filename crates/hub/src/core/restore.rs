@@ -16,7 +16,7 @@ use journal::{Error, Position};
 use super::Core;
 use super::agent::Live;
 use super::ask::status_of;
-use super::listener::Subscription;
+use super::subscription::Subscription;
 use crate::{Principal, Role, Scope};
 
 /// So many events are read at a time.

@@ -14,7 +14,7 @@ const SCOPES: [&[&str]; 4] =
 /// What listeners ask for. The first three hear everything as it is said, the others at a rate.
 pub(crate) const CAPABILITIES: [&str; 5] = [
     r#"{"supports_confirmation_reply":true,"supports_clarification_reply":true,"supported_conformance_levels":[1,2,3]}"#,
-    r#"{"supports_confirmation_reply":true,"supports_clarification_reply":true,"supported_conformance_levels":[1,2,3],"preferred_coalesce_boundaries":["none"]}"#,
+    r#"{"supports_confirmation_reply":true,"supports_clarification_reply":true,"supported_conformance_levels":[1,2,3],"coalesce_boundaries":["none"]}"#,
     "{}",
     r#"{"max_events_per_second":2}"#,
     r#"{"supports_confirmation_reply":true,"supported_conformance_levels":[1,2,3],"max_events_per_second":5}"#,
@@ -273,7 +273,7 @@ impl World {
     /// Everybody who is connected reads to the end; what was held for a rate has left.
     pub(crate) fn catch_up(&mut self) {
         self.turn();
-        self.pass(LIMITS.lease / 2);
+        self.pass(LIMITS.lease * 20);
         for ear in &mut self.ears {
             while ear.line.is_some() {
                 let before = ear.heard;

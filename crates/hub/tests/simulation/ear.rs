@@ -1,6 +1,6 @@
 //! One who listens: reads, stalls, vanishes, returns; and what he has heard, judged.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{HashMap, HashSet};
 use std::hash::RandomState;
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ pub(crate) struct Ear {
     pub(crate) stalls: bool,
     /// Reads all that there is, always. Others hear criticals before what came first, and so out of order.
     pub(crate) is_prompt: bool,
-    /// The last event before which none is lacking; what overtook comes again after a return, and is known by its id.
+    /// The last id, as a browser remembers it: of an event, or of a mark.
     pub(crate) last: Option<String>,
     /// Every id, and whether it is on no disk.
     pub(crate) ids: HashSet<String>,
@@ -48,8 +48,6 @@ pub(crate) struct Line {
     /// Criticals on the lane that it has not been given: the session, and whether it is a question.
     urgent: HashMap<String, (String, bool)>,
     own: HashSet<String>,
-    /// What is on its way, in order, and whether it has come.
-    coming: VecDeque<(String, bool)>,
 }
 
 impl Ear {
@@ -79,30 +77,21 @@ impl Ear {
         lane: LaneId,
         shared: &Lane,
         own: Vec<Arc<Frame>>,
+        from: Option<u64>,
         end: u64,
     ) {
-        let mut cursor = Cursor::at_end(shared);
+        let mut cursor = Cursor::at_end(shared).from(from);
         self.joined.push((self.last.clone(), end, own.len()));
         let own_ids = own.iter().filter_map(|frame| id_of(frame)).collect();
-        let gap = own.iter().any(|frame| is_summary(frame)) || self.last.is_none();
-        // What a late joiner is told of questions is from before; nobody goes on from there.
-        let told = own.iter().filter(|_| !gap);
-        let coming = told.filter_map(|frame| Some((id_of(frame)?, false))).collect();
+        let gap = own.iter().any(|frame| frame.json().contains("sayso:gap")) || self.last.is_none();
         for frame in own {
             cursor.give(frame);
         }
         if gap || self.whole_from.is_none() {
             self.begin_again(end);
         }
-        self.line = Some(Line {
-            id,
-            lane,
-            cursor,
-            ids: HashSet::new(),
-            urgent: HashMap::new(),
-            own: own_ids,
-            coming,
-        });
+        self.line =
+            Some(Line { id, lane, cursor, ids: HashSet::new(), urgent: HashMap::new(), own: own_ids });
     }
 
     /// There is a gap, and it knows: what comes from now on is a story of its own.
@@ -115,7 +104,6 @@ impl Ear {
 
     pub(crate) fn pushed(&mut self, frame: &Frame) {
         let (Some(line), Some(id)) = (&mut self.line, id_of(frame)) else { return };
-        line.coming.push_back((id.clone(), false));
         if frame.critical {
             let json = frame.json();
             let asks = json.contains("agent.awaiting.") || json.contains(r#""to_state":"awaiting_input""#);
@@ -138,6 +126,7 @@ impl Ear {
     }
 
     fn hears(&mut self, frame: &Frame) {
+        self.last = frame.id().map(str::to_owned).or(self.last.take());
         let (Some(line), Some(id)) = (&mut self.line, id_of(frame)) else { return };
         line.urgent.remove(&id);
         let session = text_of(frame.json(), "session_id");
@@ -149,12 +138,6 @@ impl Ear {
             assert!(!waits, "{:?} waits behind {}", line.urgent, frame.json());
         }
         assert!(line.ids.insert(id.clone()), "heard twice on one connection: {}", frame.json());
-        if let Some(one) = line.coming.iter_mut().find(|(one, _)| *one == id) {
-            one.1 = true;
-        }
-        while let Some((came, _)) = line.coming.pop_front_if(|(_, has_come)| *has_come) {
-            self.last = Some(came);
-        }
         if self.ids.insert(id) {
             self.heard += 1;
             self.judge(frame.json());
@@ -200,13 +183,5 @@ fn recording() -> Recording<RandomState> {
 
 pub(crate) fn id_of(frame: &Frame) -> Option<String> {
     let json = frame.json();
-    json.contains(r#""event_id""#).then(|| text_of(json, "event_id"))
-}
-
-/// What a late joiner is told of a session's state: from and to are the same.
-fn is_summary(frame: &Frame) -> bool {
-    let json = frame.json();
-    json.contains("agent.state.changed")
-        && !json.contains(r#""extensions""#)
-        && text_of(json, "from_state") == text_of(json, "to_state")
+    json.contains(r#""event_id":""#).then(|| text_of(json, "event_id"))
 }

@@ -160,6 +160,8 @@ struct Ear {
     lane: LaneId,
     cursor: Cursor,
     heard: Vec<Arc<Frame>>,
+    told: Vec<String>,
+    last: Option<String>,
     closed: bool,
 }
 
@@ -274,12 +276,13 @@ impl Stage {
                     assert!(self.answers.insert(id, answer).is_none(), "one answer to a request");
                 }
                 Output::Frame(lane, frame) => self.lane(lane).push(frame),
-                Output::Join(listener, lane, own) => {
-                    let mut cursor = Cursor::at_end(self.lane(lane));
+                Output::Join { listener, lane, own, from } => {
+                    let mut cursor = Cursor::at_end(self.lane(lane)).from(from);
                     for frame in own {
                         cursor.give(frame);
                     }
-                    self.ears.insert(listener, Ear { lane, cursor, heard: Vec::new(), closed: false });
+                    let (heard, told, last) = (Vec::new(), Vec::new(), None);
+                    self.ears.insert(listener, Ear { lane, cursor, heard, told, last, closed: false });
                 }
                 Output::Move(listener, lane) => {
                     self.lane(lane);
@@ -315,7 +318,12 @@ impl Stage {
         for ear in self.ears.values_mut().filter(|ear| !ear.closed) {
             if let Some(lane) = self.lanes.get(&ear.lane) {
                 while let Next::Frame(frame) = ear.cursor.take(lane) {
-                    ear.heard.push(frame);
+                    ear.last = frame.id().map(str::to_owned).or(ear.last.take());
+                    match frame.json() {
+                        "" => {}
+                        event if event.contains("\"session_id\"") => ear.heard.push(frame),
+                        message => ear.told.push(message.to_owned()),
+                    }
                 }
             }
         }
@@ -325,6 +333,16 @@ impl Stage {
     pub(crate) fn heard(&mut self, listener: ListenerId) -> Vec<String> {
         let heard = self.ears.get_mut(&listener).map(|ear| std::mem::take(&mut ear.heard));
         heard.unwrap_or_default().iter().map(|frame| frame.json().to_owned()).collect()
+    }
+
+    /// Messages that are no events, which a listener was told since it was last asked.
+    pub(crate) fn told(&mut self, listener: ListenerId) -> Vec<String> {
+        self.ears.get_mut(&listener).map(|ear| std::mem::take(&mut ear.told)).unwrap_or_default()
+    }
+
+    /// From where a browser would resume.
+    pub(crate) fn last_id(&self, listener: ListenerId) -> Option<String> {
+        self.ears.get(&listener)?.last.clone()
     }
 
     pub(crate) fn is_closed(&self, listener: ListenerId) -> bool {

@@ -1,6 +1,6 @@
 //! What is said, on whatever wire.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use aaep::json::{Kind, Tape, Writer};
@@ -47,6 +47,13 @@ struct Caller<'c> {
     bridge: &'c Bridge,
     who: &'c Principal,
     manners: &'c Manners,
+}
+
+/// The hub has let go, and why if it said so.
+#[derive(Default)]
+struct Over {
+    noticed: Notify,
+    why: OnceLock<Ending>,
 }
 
 /// A subscription, and where its frames come out.
@@ -145,10 +152,12 @@ impl Caller<'_> {
         let Subscribed { id: subscription, listener, frames } = subscribed;
         let subscription = subscription.as_str();
         let (say, words) = mpsc::channel(4);
-        let over = Notify::new();
+        let over = Over::default();
         let hearing = async {
             let ending = self.hear(subscription, ear, &say, &over).await;
-            if !matches!(ending, Ending::Over | Ending::Closed) {
+            let is_theirs =
+                !matches!(ending, Ending::Over | Ending::Closed | Ending::Slow | Ending::Stopping);
+            if is_theirs {
                 self.close(subscription).await;
             }
             let last = Word::End { ending, subscription: Some(subscription.to_owned()) };
@@ -176,7 +185,7 @@ impl Caller<'_> {
         subscription: &str,
         ear: &mut impl Ear,
         say: &mpsc::Sender<Word>,
-        over: &Notify,
+        over: &Over,
     ) -> Ending {
         // The third sign of life that was asked for has its time to come, too.
         let silence = self.manners.ping.map_or(Duration::MAX, |ping| ping * 4);
@@ -184,7 +193,7 @@ impl Caller<'_> {
         loop {
             let heard = tokio::select! {
                 heard = timeout(silence, ear.hear()) => heard.unwrap_or(Heard::End(Ending::Silent)),
-                () = over.notified() => return Ending::Over,
+                () = over.noticed.notified() => return over.why.get().copied().unwrap_or(Ending::Over),
             };
             let (word, ending) = match heard {
                 Heard::Alive => continue,
@@ -254,7 +263,7 @@ impl Caller<'_> {
         mouth: &mut impl Mouth,
         mut words: mpsc::Receiver<Word>,
         mut frames: mpsc::Receiver<Arc<Frame>>,
-        over: &Notify,
+        over: &Over,
     ) {
         let mut pings = tokio::time::interval(self.manners.ping.unwrap_or(PATIENCE));
         pings.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
@@ -271,9 +280,13 @@ impl Caller<'_> {
                 frame = frames.recv(), if open => {
                     let Some(frame) = frame else {
                         open = false;
-                        over.notify_one();
+                        over.noticed.notify_one();
                         continue;
                     };
+                    if let Some(reason) = frame.closes() {
+                        let _ = over.why.set(Ending::because(reason));
+                        continue;
+                    }
                     // Only a channel that was full has somebody waiting at its other end, and it takes as many to empty
                     // it as it holds.
                     taken += 1;

@@ -23,7 +23,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub(crate) use flow::listen;
-use hub::delivery::Frame;
+use hub::delivery::{Frame, Reason};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 pub use unix::UnixSocket;
 
@@ -94,6 +94,10 @@ pub(crate) enum Word {
 pub(crate) enum Ending {
     /// The hub has ended the subscription, or another connection has taken it over.
     Over,
+    /// It did not read what it was sent.
+    Slow,
+    /// The hub stops.
+    Stopping,
     /// The handshake said no.
     Rejected,
     /// It said no because it is not known who asks.
@@ -115,9 +119,21 @@ pub(crate) enum Ending {
 }
 
 impl Ending {
+    /// Why the hub let go.
+    fn because(reason: Reason) -> Self {
+        match reason {
+            Reason::SlowConsumer => Self::Slow,
+            Reason::ProducerShutdown => Self::Stopping,
+            _ => Self::Over,
+        }
+    }
+
     /// The reason code and message of a `subscription.close`.
     pub(crate) fn reason(self) -> (&'static str, &'static str) {
+        let told = |reason: Reason| (reason.code(), reason.message());
         match self {
+            Self::Slow => told(Reason::SlowConsumer),
+            Self::Stopping => told(Reason::ProducerShutdown),
             Self::Over => ("ended", "The subscription has ended."),
             Self::Rejected | Self::Unauthenticated => ("rejected", "The subscription was refused."),
             Self::Denied => ("authorization_denied", "This is not for you to hear."),

@@ -11,6 +11,7 @@ use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role, WebSocketConfig};
 use tokio_tungstenite::tungstenite::{Error, Message};
 
+use super::flow::closing;
 use super::{Ear, Ending, FAREWELL, Heard, Manners, Mouth, Word, hang_up, listen};
 use crate::http::{Framing, Head, Response, Status};
 use crate::server::Server;
@@ -118,7 +119,13 @@ impl Mouth for SplitSink<WebSocketStream<TcpStream>, Message> {
             Word::Refused { .. } => return true,
             // The other side's close is answered by what lies in the buffer already.
             Word::End { ending: Ending::Gone, .. } => return self.close().await.is_ok(),
-            Word::End { ending, .. } => {
+            Word::End { ending, subscription } => {
+                // Who ends it without being asked says why in a message, as on every wire.
+                if let (Ending::Slow | Ending::Stopping, Some(subscription)) = (ending, subscription)
+                    && self.send(Message::text(closing(&subscription, Some(ending)))).await.is_err()
+                {
+                    return false;
+                }
                 let (code, reason) = (code(ending).into(), ending.reason().1.into());
                 Message::Close(Some(CloseFrame { code, reason }))
             }
@@ -134,10 +141,10 @@ fn code(ending: Ending) -> u16 {
         Ending::Rejected => 4001,
         Ending::Unauthenticated => 4002,
         Ending::Denied => 4003,
-        Ending::Violation => 4004,
+        Ending::Violation | Ending::Slow => 4004,
         Ending::Closed => 4005,
         Ending::TooLarge => 1009,
         Ending::Broken => 1002,
-        Ending::Silent | Ending::Gone => 1001,
+        Ending::Silent | Ending::Stopping | Ending::Gone => 1001,
     }
 }

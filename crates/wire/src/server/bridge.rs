@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use hub::command::{Answer, Command, Output, Request, RequestId};
 use hub::delivery::LaneLimits;
@@ -83,6 +84,14 @@ impl Bridge {
         self.fanout.order(Order::Ready(listener));
     }
 
+    /// Tells every listener that the hub stops, and waits until they have been told or that much time has passed.
+    pub async fn goodbye(&self, patience: Duration) {
+        self.ask(Principal::anybody(), Command::Goodbye).await;
+        let (told, all) = oneshot::channel();
+        self.fanout.order(Order::Empty(told));
+        let _ = tokio::time::timeout(patience, all).await;
+    }
+
     /// A sign of life to every listener.
     pub fn heartbeat(&self) {
         self.fanout.order(Order::Heartbeat);
@@ -116,7 +125,9 @@ fn perform(outputs: Vec<Output>, waiting: &Waiting, fanout: &Fanout) {
                 frames.push((lane, frame));
                 continue;
             }
-            Output::Join(listener, lane, own) => Order::Attach { listener, lane, sink: Sink::Pending, own },
+            Output::Join { listener, lane, own, from } => {
+                Order::Attach { listener, lane, sink: Sink::Pending, own, from }
+            }
             Output::Move(listener, lane) => Order::Move { listener, lane },
             Output::Give(listener, frame) => Order::Give { listener, frame },
             Output::Close(listener) => Order::Close(listener),

@@ -1,0 +1,295 @@
+//! Connections: where they begin to listen, and what they are told first.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use aaep::event::Event;
+use aaep::json::{Tape, Writer};
+use aaep::shape::{Shaper, Wants};
+use journal::Position;
+
+use super::agent::requested_by;
+use super::lanes::{Left, is_timed, leave, resumes_from, shaper};
+use super::subscription::Subscription;
+use super::{After, Core, Heard};
+use crate::command::{Answer, Output};
+use crate::compose::{self, SAYSO_EXTENSION, Stamp};
+use crate::delivery::{Frame, Part, Reason, id_place, place_id};
+use crate::{ListenerId, Principal, Scope};
+
+/// Text that a listener was waiting for when it left began at most so many events before.
+const HELD: u64 = 256;
+
+/// A connection that is to listen once the turn is on disk.
+pub(super) struct Attach {
+    subscription: Box<str>,
+    listener: ListenerId,
+    last_event_id: Option<String>,
+}
+
+impl Core {
+    /// `GET /aaep/v1/events`
+    pub(super) fn attach(
+        &mut self,
+        who: &Principal,
+        subscription: &str,
+        last_event_id: Option<String>,
+        listener: ListenerId,
+        now: i64,
+    ) -> Answer {
+        let known = self.subscriptions.get_mut(subscription);
+        let Some(known) = known.filter(|one| *one.principal == *who.name && !one.is_over(now)) else {
+            return Answer::NotFound;
+        };
+        // A second connection takes the place of the first.
+        let mut replaced = None;
+        if let Some((old, lane)) = known.listener.replace((listener, None)) {
+            self.listeners.remove(&old);
+            if let Some(lane) = lane {
+                self.lanes.leave(lane);
+            }
+            replaced = Some(old);
+        }
+        if let Some(until) = known.lost.take() {
+            self.lost.remove(&(until, subscription.into()));
+        }
+        let id = known.id.clone();
+        if let Some(old) = replaced {
+            self.tell_end(subscription, old, Reason::Replaced);
+        }
+        self.questions.subscription_resumed(&id, now);
+        self.listeners.insert(listener, subscription.into());
+        let attach = Attach { subscription: subscription.into(), listener, last_event_id };
+        self.staged.after.push(After::Attach(attach));
+        self.entitle_to_open(subscription, now);
+        Answer::Done
+    }
+
+    /// Open questions that a new listener may answer become its own too.
+    fn entitle_to_open(&mut self, subscription: &str, now: i64) {
+        let Some(known) = self.subscriptions.get(subscription).filter(|one| one.may_answer) else { return };
+        let (id, wants, scope) = (known.id.clone(), known.wants.clone(), known.scope.clone());
+        let open: Vec<_> = self
+            .questions
+            .questions()
+            .filter(|question| question.is_open() && question.repliers().binary_search(&id).is_err())
+            .filter(|one| if one.is_confirmation() { wants.confirmations } else { wants.clarifications })
+            .filter(|question| {
+                self.sessions
+                    .get(question.session.as_str())
+                    .is_some_and(|live| scope.covers(&live.agent, live.person.as_deref()))
+            })
+            .map(|question| question.token.clone())
+            .collect();
+        for token in open {
+            // Nothing of it is written, so it holds at once: others may join in the same turn.
+            if let Ok(decided) = self.questions.entitle(&token, &id, now) {
+                self.questions.commit(decided);
+            }
+        }
+    }
+
+    /// The turn is on disk: the connection joins its lane with what it missed.
+    pub(super) fn attached(&mut self, attach: Attach, now: i64, outputs: &mut Vec<Output>) {
+        let Attach { subscription, listener, last_event_id } = attach;
+        // It may be gone again, or replaced, within the same turn.
+        let here = |one: &&Subscription| one.listener == Some((listener, None));
+        let Some(known) = self.subscriptions.get(&subscription).filter(here) else {
+            outputs.push(Output::Close(listener));
+            return;
+        };
+        let (wants, scope) = (known.wants.clone(), known.scope.clone());
+        let mut made = shaper(&wants);
+        let missed = last_event_id.as_ref().and_then(|id| self.missed(id, &mut made, &scope, now));
+        let own = missed.unwrap_or_else(|| {
+            made = shaper(&wants);
+            // All lanes of a shape hold the same text, whoever joined when.
+            if !is_timed(&wants) && !self.lanes.has(&wants, &scope) {
+                self.retell(self.position.saturating_sub(HELD), &mut made, &scope, now);
+            }
+            self.present(&subscription, last_event_id.as_deref(), &wants, &scope, now)
+        });
+        let is_new = last_event_id.is_none() && own.is_empty();
+        let from = is_new.then(|| resumes_from(&made, self.position));
+        let lane = self.lanes.join(&wants, &scope, made);
+        if let Some(known) = self.subscriptions.get_mut(&subscription) {
+            known.listener = Some((listener, Some(lane)));
+        }
+        outputs.push(Output::Join { listener, lane, own, from });
+    }
+
+    /// What came after that event, as this shape hears it; `None` if it is not known any more.
+    fn missed(
+        &mut self,
+        last: &str,
+        made: &mut Shaper<Heard>,
+        scope: &Scope,
+        now: i64,
+    ) -> Option<Vec<Arc<Frame>>> {
+        let end = self.position;
+        let known = match id_place(last) {
+            Some(place) => Some(place),
+            None => self.journal.position_of(last).ok()?.map(Position::get),
+        };
+        if known.is_none() && is_timed(made.wants()) {
+            return None;
+        }
+        let replay = self.limits.replay as u64;
+        if known.is_some_and(|known| end.checked_sub(known).is_none_or(|missed| missed > replay)) {
+            return None;
+        }
+        // An event that was merged for a shape is on no disk; it comes again when its parts are shaped again. So does text
+        // that was held when the listener left.
+        let from = match known {
+            Some(known) if is_timed(made.wants()) => known,
+            Some(known) => known.saturating_sub(HELD),
+            None => end.saturating_sub(replay),
+        };
+        let mut found = known == Some(from);
+        let mut frames = Vec::new();
+        for left in self.retell(from, made, scope, now)? {
+            found |= known.is_some_and(|known| left.position > known);
+            if found {
+                left.frames(|frame| frames.push(frame));
+            }
+            found |= left.out.event().envelope.event_id.as_str() == last;
+        }
+        (found || known.is_some()).then_some(frames)
+    }
+
+    /// What a shape makes of all after a position.
+    fn retell(&mut self, from: u64, made: &mut Shaper<Heard>, scope: &Scope, now: i64) -> Option<Vec<Left>> {
+        let mut all = Vec::new();
+        let mut people = HashMap::new();
+        let most = usize::try_from(self.position.saturating_sub(from)).unwrap_or(usize::MAX);
+        for stored in self.journal.events(Position::new(from), most).ok()? {
+            let text = std::str::from_utf8(&stored.body).ok()?;
+            let event = Event::parse(text)?;
+            if !people.contains_key(&stored.session) {
+                let person = self.person_of(&stored.session);
+                people.insert(stored.session.clone(), person);
+            }
+            let person = people.get(&stored.session).and_then(Option::as_deref);
+            if !scope.covers(&event.envelope.producer.agent_id, person) {
+                continue;
+            }
+            let (position, part) = (stored.position.get(), Part::of(&event));
+            let critical = stored.critical || part == Part::Question;
+            let frame = Frame::event(&stored.event_id, text, position, critical);
+            let frame = Arc::new(frame.of_session(&stored.session, part));
+            made.push_at(&Arc::new(Heard { event, frame }), position);
+            all.extend(std::iter::from_fn(|| leave(made, position, now)));
+        }
+        Some(all)
+    }
+
+    /// For whom a session is, or was.
+    fn person_of(&mut self, session: &str) -> Option<Arc<str>> {
+        if let Some(live) = self.sessions.get(session) {
+            return live.person.clone();
+        }
+        let first = self.journal.events_of(session, Position::START, 1).ok()?.pop()?;
+        let mut tape = Tape::default();
+        let doc = tape.read(std::str::from_utf8(&first.body).ok()?).ok()?;
+        requested_by(&doc.root())
+    }
+
+    /// For who joins late or has been away too long: that there is a gap, the state that each session is in, and the
+    /// questions that are open.
+    fn present(
+        &mut self,
+        subscription: &str,
+        last: Option<&str>,
+        wants: &Wants,
+        scope: &Scope,
+        now: i64,
+    ) -> Vec<Arc<Frame>> {
+        let sessions: Vec<Box<str>> = self
+            .sessions
+            .iter()
+            .filter(|(_, live)| scope.covers(&live.agent, live.person.as_deref()))
+            .map(|(id, _)| id.clone())
+            .collect();
+        let mut frames: Vec<_> = last.map(|last| gap(subscription, last)).into_iter().collect();
+        for session in sessions {
+            frames.extend(self.summary(&session, last.is_some(), now));
+            let Some(live) = self.sessions.get(&session) else { continue };
+            let open: Vec<_> = self
+                .questions
+                .of_session(&live.id)
+                .filter(|question| question.is_open())
+                .filter(|one| if one.is_confirmation() { wants.confirmations } else { wants.clarifications })
+                .map(|question| question.event.clone())
+                .collect();
+            for event in open {
+                frames.extend(self.stored_frame(event.as_str()));
+            }
+        }
+        if !frames.is_empty() {
+            // Nobody resumes from what is told of the past.
+            frames.push(Arc::new(Frame::mark(&place_id(self.position))));
+        }
+        frames
+    }
+
+    fn stored_frame(&mut self, event_id: &str) -> Option<Arc<Frame>> {
+        let position = self.journal.position_of(event_id).ok()??;
+        let before = Position::new(position.get().checked_sub(1)?);
+        let stored =
+            self.journal.events(before, 1).ok()?.pop().filter(|stored| stored.event_id == event_id)?;
+        let text = std::str::from_utf8(&stored.body).ok()?;
+        let part = Part::of(&Event::parse(text)?);
+        let frame = Frame::event(event_id, text, position.get(), stored.critical);
+        Some(Arc::new(frame.of_session(&stored.session, part)))
+    }
+
+    /// A state.changed that says where a session is (§8.7, C-E15): from and to are the same.
+    fn summary(&mut self, session: &str, gap: bool, now: i64) -> Option<Arc<Frame>> {
+        let id = self.new_id("evt_", now);
+        let live = self.sessions.get(session)?;
+        let timestamp = aaep::Timestamp::from_unix_millis(now)?.to_string();
+        let stamp = Stamp {
+            event_id: &id,
+            session_id: session,
+            timestamp: &timestamp,
+            producer: &live.producer,
+            hints: None,
+            state: None,
+        };
+        let mut said = Writer::default();
+        said.open_object();
+        for (name, text) in
+            [("type", "aaep:agent.state.changed"), ("from_state", &live.state), ("to_state", &live.state)]
+        {
+            said.key(name);
+            said.text(text);
+        }
+        said.close_object();
+        let said = said.finish();
+        let mut tape = Tape::default();
+        let why: &[_] = if gap { &[(SAYSO_EXTENSION, r#"{"gap":true}"#)] } else { &[] };
+        let text = compose::event(&tape.read(&said).ok()?.root(), &stamp, why, &[]).ok()?;
+        let frame = Frame::event(&id, &text, self.position, false);
+        Some(Arc::new(frame.of_session(session, Part::Other)))
+    }
+}
+
+/// What came after the event that a listener had last is not known any more, or never was.
+fn gap(subscription: &str, last: &str) -> Arc<Frame> {
+    let mut writer = Writer::default();
+    writer.open_object();
+    for (name, text) in [
+        ("type", "sayso:gap"),
+        ("subscription_id", subscription),
+        ("last_event_id", last),
+        (
+            "reason_message",
+            "Some of what was said in between is not kept any more. This is how things stand.",
+        ),
+    ] {
+        writer.key(name);
+        writer.text(text);
+    }
+    writer.close_object();
+    Arc::new(Frame::message(&writer.finish()))
+}

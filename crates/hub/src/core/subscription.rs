@@ -1,0 +1,197 @@
+//! Subscriptions: asked for, changed, lost and closed.
+
+use std::sync::Arc;
+
+use aaep::SubscriptionId;
+use aaep::json::Writer;
+use aaep::message::{Message, SubscriptionRejected};
+use aaep::negotiate::{Offer, Terms, answer};
+use aaep::shape::Wants;
+
+use super::{After, Core, Write};
+use crate::command::{Answer, Output};
+use crate::delivery::{Frame, Reason};
+use crate::{LaneId, ListenerId, Principal, Scope};
+
+/// A subscription that is open.
+pub(super) struct Subscription {
+    pub(super) id: SubscriptionId,
+    pub(super) principal: Arc<str>,
+    pub(super) may_answer: bool,
+    pub(super) terms: Terms,
+    /// The message that said so.
+    pub(super) accepted: Box<str>,
+    pub(super) wants: Arc<Wants>,
+    pub(super) scope: Arc<Scope>,
+    /// The connection that listens, and its lane; not before it is attached.
+    pub(super) listener: Option<(ListenerId, Option<LaneId>)>,
+    /// Until when it may come back.
+    pub(super) lost: Option<i64>,
+}
+
+impl Core {
+    /// `POST /aaep/v1/subscriptions`
+    pub(super) fn subscribe(&mut self, who: &Principal, text: &str, now: i64) -> Answer {
+        if !who.role.hears() {
+            return Answer::Forbidden;
+        }
+        let Some(Message::SubscriptionRequest(request)) = Message::parse(text) else {
+            return Answer::Bad("not a subscription.request".to_owned());
+        };
+        if self.subscriptions.len() >= self.limits.subscriptions {
+            return Answer::Full("too many subscriptions are open".to_owned());
+        }
+        let mut random = [0; 16];
+        self.fill(&mut random);
+        let id =
+            SubscriptionId::generate(&mut |bytes: &mut [u8]| bytes.copy_from_slice(&random[..bytes.len()]));
+        let offer = self.offer_to(who);
+        match answer(&request, &offer, id.clone()) {
+            Err(rejected) => rejection(rejected),
+            Ok((accepted, terms)) => {
+                self.questions.subscription_opened(&id, &who.name);
+                let accepted = Message::SubscriptionAccepted(accepted).to_json();
+                let mut subscription = Subscription::new(id.clone(), who, terms, &accepted);
+                // One that nobody ever listens on is let go like one whose connection is gone.
+                let until = now.saturating_add(self.limits.resume_window);
+                subscription.lost = Some(until);
+                self.lost.insert((until, id.as_str().into()));
+                self.staged.writes.push(Write::SubscriptionOpened {
+                    id: id.as_str().into(),
+                    principal: (&*who.name).into(),
+                    record: subscription.record(),
+                });
+                self.subscriptions.insert(id.as_str().into(), subscription);
+                Answer::Accepted(accepted)
+            }
+        }
+    }
+
+    pub(super) fn offer_to(&self, who: &Principal) -> Offer {
+        let mut offer = self.offer.clone();
+        offer.confirmation_reply = who.role.answers();
+        offer.clarification_reply = who.role.answers();
+        offer
+    }
+
+    /// A connection is gone. Its subscription may come back within the window.
+    pub(super) fn detached(&mut self, listener: ListenerId, too_slow: bool, now: i64) {
+        let Some(subscription) = self.listeners.remove(&listener) else { return };
+        let window = if too_slow { 0 } else { self.limits.resume_window };
+        let Some(known) = self.subscriptions.get_mut(&subscription) else { return };
+        if let Some((_, Some(lane))) = known.listener.take() {
+            self.lanes.leave(lane);
+        }
+        let id = known.id.clone();
+        if too_slow {
+            self.tell_end(&subscription, listener, Reason::SlowConsumer);
+            self.close_subscription(&subscription, now);
+        } else {
+            let until = now.saturating_add(window);
+            known.lost = Some(until);
+            self.lost.insert((until, subscription.clone()));
+            let decided = self.questions.subscription_lost(&id, now, window);
+            self.decide(decided, now);
+        }
+    }
+
+    /// A connection is let go, and told why.
+    pub(super) fn tell_end(&mut self, subscription: &str, listener: ListenerId, reason: Reason) {
+        let last = Arc::new(Frame::close(subscription, reason));
+        self.staged.after.push(After::Output(Output::Give(listener, last)));
+        self.staged.after.push(After::Output(Output::Close(listener)));
+    }
+
+    /// The hub stops: every connection is told. Subscriptions and questions stay open, for when it is back.
+    pub(super) fn say_goodbye(&mut self) {
+        for (listener, subscription) in std::mem::take(&mut self.listeners) {
+            self.tell_end(&subscription, listener, Reason::ProducerShutdown);
+        }
+    }
+
+    /// Subscriptions that did not come back in time are closed (C-C17).
+    pub(super) fn close_lost(&mut self, now: i64) {
+        while self.lost.first().is_some_and(|(until, _)| *until <= now)
+            && let Some((_, subscription)) = self.lost.pop_first()
+        {
+            self.close_subscription(&subscription, now);
+        }
+    }
+
+    pub(super) fn close_subscription(&mut self, subscription: &str, now: i64) {
+        let Some(known) = self.subscriptions.remove(subscription) else { return };
+        if let Some(until) = known.lost {
+            self.lost.remove(&(until, subscription.into()));
+        }
+        if let Some((listener, lane)) = known.listener {
+            self.listeners.remove(&listener);
+            self.staged.after.push(After::Output(Output::Close(listener)));
+            if let Some(lane) = lane {
+                self.lanes.leave(lane);
+            }
+        }
+        self.staged.writes.push(Write::SubscriptionClosed { id: subscription.into() });
+        let decided = self.questions.subscription_closed(&known.id, now);
+        self.decide(decided, now);
+    }
+
+    pub(super) fn change_terms(&mut self, subscription: &str, terms: Terms, accepted: &str) {
+        let Some(known) = self.subscriptions.get_mut(subscription) else { return };
+        known.terms = terms;
+        known.accepted = accepted.into();
+        known.wants = Arc::new(Wants::from(&known.terms));
+        let record = known.record();
+        self.staged.writes.push(Write::SubscriptionChanged { id: subscription.into(), record });
+        self.staged.after.push(After::Moved(subscription.into()));
+    }
+
+    /// The turn is on disk: a connection goes over to the lane of its new terms.
+    pub(super) fn moved(&mut self, subscription: &str, outputs: &mut Vec<Output>) {
+        let Some(known) = self.subscriptions.get_mut(subscription) else { return };
+        let Some((listener, Some(old))) = known.listener else { return };
+        let lane = self.lanes.go_over(old, &known.wants, &known.scope);
+        known.listener = Some((listener, Some(lane)));
+        if lane != old {
+            outputs.push(Output::Move(listener, lane));
+        }
+    }
+}
+
+impl Subscription {
+    pub(super) fn new(id: SubscriptionId, who: &Principal, terms: Terms, accepted: &str) -> Self {
+        Self {
+            id,
+            accepted: accepted.into(),
+            principal: who.name.clone(),
+            may_answer: who.role.answers(),
+            wants: Arc::new(Wants::from(&terms)),
+            terms,
+            scope: who.scope.clone(),
+            listener: None,
+            lost: None,
+        }
+    }
+
+    /// Whether it did not come back in time.
+    pub(super) fn is_over(&self, now: i64) -> bool {
+        self.lost.is_some_and(|until| until <= now)
+    }
+
+    fn record(&self) -> String {
+        let mut writer = Writer::default();
+        writer.open_object();
+        writer.key("may_answer");
+        writer.boolean(self.may_answer);
+        writer.key("scope");
+        self.scope.write(&mut writer);
+        writer.key("accepted");
+        writer.raw(&self.accepted);
+        writer.close_object();
+        writer.finish()
+    }
+}
+
+pub(super) fn rejection(rejected: SubscriptionRejected) -> Answer {
+    let code = rejected.reason_code.as_str().to_owned();
+    Answer::Rejected(Message::SubscriptionRejected(rejected).to_json(), code)
+}
