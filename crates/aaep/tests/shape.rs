@@ -7,7 +7,8 @@ mod support;
 use std::sync::Arc;
 
 use aaep::event::Verbosity;
-use aaep::message::{Boundary, CognitiveLoad, EventFilters};
+use aaep::message::{Boundary, Capabilities, CognitiveLoad, EventFilters};
+use aaep::negotiate::{Extension, Terms};
 use aaep::rule::Face;
 use aaep::shape::{Limits, Out, Wants};
 use serde_json::json;
@@ -67,6 +68,20 @@ fn filters_let_through_what_is_included_and_not_excluded() {
     listener.push(&agent.says(3, A, "tool.completed", json!({ "tool": "search", "status": "success" })));
     listener.push(&agent.chunk(4, A, "Hello.", true));
     assert_eq!(listener.names(), ["session.started", "tool.invoked"]);
+}
+
+#[test]
+fn the_types_of_an_extension_that_both_know_count_as_included_and_others_do_not() {
+    let uri = "https://medai.example/context/v1";
+    let known = [Extension::new(uri, "medai").unwrap()];
+    let mut capabilities = Capabilities::new();
+    for (honored, heard) in [(vec![uri.to_owned()], true), (Vec::new(), false)] {
+        capabilities.supported_extensions = Some(honored);
+        let terms = Terms::from_capabilities("1.0.0", &capabilities, &known).unwrap();
+        let wants = Wants::from(&terms);
+        assert_eq!(wants.filters.lets_through("medai:patient.consulted"), heard);
+        assert!(!wants.filters.lets_through("other:thing"));
+    }
 }
 
 #[test]

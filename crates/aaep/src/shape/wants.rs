@@ -66,7 +66,9 @@ impl Hash for Wants {
 impl From<&Terms> for Wants {
     fn from(terms: &Terms) -> Self {
         let mut filters = EventFilters::new();
-        filters.include = Some(terms.filters.include.clone());
+        // The types of an extension that both know count as included (C-C4).
+        let extensions = terms.extensions.iter().map(|extension| format!("{}:*", extension.prefix()));
+        filters.include = Some(terms.filters.include.iter().cloned().chain(extensions).collect());
         filters.exclude = Some(terms.filters.exclude.clone());
         Self {
             verbosity: terms.verbosity.clone(),
