@@ -20,6 +20,9 @@ use crate::{ListenerId, Principal, Scope};
 /// Text that a listener was waiting for when it left began at most so many events before.
 const HELD: u64 = 256;
 
+/// Terms, and the last place in the log that was told by them.
+type Turn = (u64, Arc<Wants>);
+
 /// A connection that is to listen once the turn is on disk.
 pub(super) struct Attach {
     subscription: Box<str>,
@@ -99,19 +102,31 @@ impl Core {
             return;
         };
         let (wants, scope) = (known.wants.clone(), known.scope.clone());
+        let mut turns: Vec<_> = known.before.iter().map(|it| (it.until, it.wants.clone())).collect();
+        turns.push((u64::MAX, wants.clone()));
         let mut made = shaper(&wants);
-        let missed = last_event_id.as_ref().and_then(|id| self.missed(id, &mut made, &scope, now));
+        let missed = last_event_id.as_ref().and_then(|id| {
+            let (shaper, frames) = self.missed(id, &turns, &scope, now)?;
+            made = shaper;
+            Some(frames)
+        });
         let own = missed.unwrap_or_else(|| {
-            made = shaper(&wants);
             // All lanes of a shape hold the same text, whoever joined when.
             if !is_timed(&wants) && !self.lanes.has(&wants, &scope) {
-                self.retell(self.position.saturating_sub(HELD), &mut made, &scope, now);
+                let from = self.position.saturating_sub(HELD);
+                self.retell(from, &mut made, &[(u64::MAX, wants.clone())], &scope, now);
             }
             self.present(&subscription, last_event_id.as_deref(), &wants, &scope, now)
         });
         let is_new = last_event_id.is_none() && own.is_empty();
         let from = is_new.then(|| resumes_from(&made, self.position));
-        let lane = self.lanes.join(&wants, &scope, made);
+        // What is held by terms that were others is held for nobody else.
+        let apart = turns.len() > 1 && made.oldest().is_some();
+        let lane = if apart {
+            self.lanes.apart(&wants, &scope, made)
+        } else {
+            self.lanes.join(&wants, &scope, made)
+        };
         if let Some(known) = self.subscriptions.get_mut(&subscription) {
             known.listener = Some((listener, Some(lane)));
         }
@@ -122,16 +137,17 @@ impl Core {
     fn missed(
         &mut self,
         last: &str,
-        made: &mut Shaper<Heard>,
+        turns: &[Turn],
         scope: &Scope,
         now: i64,
-    ) -> Option<Vec<Arc<Frame>>> {
+    ) -> Option<(Shaper<Heard>, Vec<Arc<Frame>>)> {
         let end = self.position;
         let known = match id_place(last) {
             Some(place) => Some(place),
             None => self.journal.position_of(last).ok()?.map(Position::get),
         };
-        if known.is_none() && is_timed(made.wants()) {
+        let timed = turns.iter().any(|(_, wants)| is_timed(wants));
+        if known.is_none() && timed {
             return None;
         }
         let replay = self.limits.replay as u64;
@@ -141,28 +157,43 @@ impl Core {
         // An event that was merged for a shape is on no disk; it comes again when its parts are shaped again. So does text
         // that was held when the listener left.
         let from = match known {
-            Some(known) if is_timed(made.wants()) => known,
+            Some(known) if timed => known,
             Some(known) => known.saturating_sub(HELD),
             None => end.saturating_sub(replay),
         };
         let mut found = known == Some(from);
         let mut frames = Vec::new();
-        for left in self.retell(from, made, scope, now)? {
+        let first = turns.iter().find(|(until, _)| *until > from).map(|(_, wants)| wants);
+        let mut made = shaper(first?);
+        for left in self.retell(from, &mut made, turns, scope, now)? {
             found |= known.is_some_and(|known| left.position > known);
             if found {
                 left.frames(|frame| frames.push(frame));
             }
             found |= left.out.event().envelope.event_id.as_str() == last;
         }
-        (found || known.is_some()).then_some(frames)
+        (found || known.is_some()).then_some((made, frames))
     }
 
-    /// What a shape makes of all after a position.
-    fn retell(&mut self, from: u64, made: &mut Shaper<Heard>, scope: &Scope, now: i64) -> Option<Vec<Left>> {
+    /// What a shape makes of all after a position, with the terms that held when.
+    fn retell(
+        &mut self,
+        from: u64,
+        made: &mut Shaper<Heard>,
+        turns: &[Turn],
+        scope: &Scope,
+        now: i64,
+    ) -> Option<Vec<Left>> {
+        let mut turns = turns.iter().skip_while(|(until, _)| *until <= from).peekable();
         let mut all = Vec::new();
         let mut people = HashMap::new();
         let most = usize::try_from(self.position.saturating_sub(from)).unwrap_or(usize::MAX);
         for stored in self.journal.events(Position::new(from), most).ok()? {
+            while turns.next_if(|(until, _)| *until < stored.position.get()).is_some() {
+                if let Some((_, wants)) = turns.peek() {
+                    made.renegotiate(wants.clone());
+                }
+            }
             let text = std::str::from_utf8(&stored.body).ok()?;
             let event = Event::parse(text)?;
             if !people.contains_key(&stored.session) {
@@ -179,6 +210,9 @@ impl Core {
             let frame = Arc::new(frame.of_session(&stored.session, part));
             made.push_at(&Arc::new(Heard { event, frame }), position);
             all.extend(std::iter::from_fn(|| leave(made, position, now)));
+        }
+        if let Some((_, wants)) = turns.last().filter(|(_, wants)| !Arc::ptr_eq(made.wants(), wants)) {
+            made.renegotiate(wants.clone());
         }
         Some(all)
     }

@@ -42,6 +42,11 @@ impl Lanes {
         id
     }
 
+    /// A listener gets a lane to itself.
+    pub(super) fn apart(&mut self, wants: &Arc<Wants>, scope: &Arc<Scope>, shaper: Shaper<Heard>) -> LaneId {
+        self.make(&(wants.clone(), scope.clone()), shaper)
+    }
+
     fn make(&mut self, key: &(Arc<Wants>, Arc<Scope>), shaper: Shaper<Heard>) -> LaneId {
         self.made += 1;
         let id = LaneId(self.made);
@@ -56,7 +61,7 @@ impl Lanes {
         let mut shaper = lane.shaper.clone();
         shaper.renegotiate(wants.clone());
         let to = if shaper.oldest().is_some() {
-            self.make(&(wants.clone(), scope.clone()), shaper)
+            self.apart(wants, scope, shaper)
         } else {
             self.join(wants, scope, shaper)
         };

@@ -11,12 +11,13 @@ use aaep::json::Tape;
 use aaep::message::Message;
 use aaep::negotiate::{Offer, Terms};
 use aaep::rule::{Face, Findings};
+use aaep::shape::Wants;
 use journal::{Error, Position};
 
 use super::Core;
 use super::agent::Live;
 use super::ask::status_of;
-use super::subscription::Subscription;
+use super::subscription::{Before, Subscription};
 use crate::{Principal, Role, Scope};
 
 /// So many events are read at a time.
@@ -100,9 +101,7 @@ fn restored(stored: &journal::stored::OpenSubscription) -> Option<Subscription> 
     let doc = tape.read(std::str::from_utf8(&stored.record).ok()?).ok()?;
     let root = doc.root();
     let accepted = root.member("accepted")?.source();
-    let Some(Message::SubscriptionAccepted(message)) = Message::parse(accepted) else { return None };
-    let known = Offer::new(Producer::new("any")).extensions;
-    let terms = Terms::from_capabilities(&message.aaep_version, &message.honored_capabilities, &known)?;
+    let terms = terms_of(accepted)?;
     let scope = Scope::read(&root.member("scope")?)?;
     let may_answer = root.member("may_answer")?.boolean()?;
     let who = Principal {
@@ -112,5 +111,19 @@ fn restored(stored: &journal::stored::OpenSubscription) -> Option<Subscription> 
         scope: Arc::new(scope),
         open: false,
     };
-    Some(Subscription::new(SubscriptionId::parse(&stored.id).ok()?, &who, terms, accepted))
+    let mut subscription = Subscription::new(SubscriptionId::parse(&stored.id).ok()?, &who, terms, accepted);
+    for earlier in root.member("before").iter().flat_map(|before| before.items()) {
+        let until = u64::try_from(earlier.member("until")?.number()?.as_i64()?).ok()?;
+        let accepted = earlier.member("accepted")?.source();
+        let wants = Arc::new(Wants::from(&terms_of(accepted)?));
+        subscription.before.push(Before { until, wants, accepted: accepted.into() });
+    }
+    Some(subscription)
+}
+
+/// The terms that a message has granted.
+fn terms_of(accepted: &str) -> Option<Terms> {
+    let Some(Message::SubscriptionAccepted(message)) = Message::parse(accepted) else { return None };
+    let known = Offer::new(Producer::new("any")).extensions;
+    Terms::from_capabilities(&message.aaep_version, &message.honored_capabilities, &known)
 }

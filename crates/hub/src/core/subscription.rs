@@ -27,7 +27,20 @@ pub(super) struct Subscription {
     pub(super) listener: Option<(ListenerId, Option<LaneId>)>,
     /// Until when it may come back.
     pub(super) lost: Option<i64>,
+    /// The terms that it had before, the oldest first: who returns is told by the terms that held then.
+    pub(super) before: Vec<Before>,
 }
+
+/// Terms that held once.
+pub(super) struct Before {
+    /// The last event that was told by them.
+    pub(super) until: u64,
+    pub(super) wants: Arc<Wants>,
+    pub(super) accepted: Box<str>,
+}
+
+/// So many earlier terms are remembered.
+const MOST_BEFORE: usize = 4;
 
 impl Core {
     /// `POST /aaep/v1/subscriptions`
@@ -137,9 +150,14 @@ impl Core {
 
     pub(super) fn change_terms(&mut self, subscription: &str, terms: Terms, accepted: &str) {
         let Some(known) = self.subscriptions.get_mut(subscription) else { return };
+        let wants = std::mem::replace(&mut known.wants, Arc::new(Wants::from(&terms)));
         known.terms = terms;
-        known.accepted = accepted.into();
-        known.wants = Arc::new(Wants::from(&known.terms));
+        let before = std::mem::replace(&mut known.accepted, accepted.into());
+        known.before.retain(|before| before.until.saturating_add(self.limits.replay as u64) > self.position);
+        known.before.push(Before { until: self.position, wants, accepted: before });
+        if known.before.len() > MOST_BEFORE {
+            known.before.remove(0);
+        }
         let record = known.record();
         self.staged.writes.push(Write::SubscriptionChanged { id: subscription.into(), record });
         self.staged.after.push(After::Moved(subscription.into()));
@@ -169,6 +187,7 @@ impl Subscription {
             scope: who.scope.clone(),
             listener: None,
             lost: None,
+            before: Vec::new(),
         }
     }
 
@@ -186,6 +205,17 @@ impl Subscription {
         self.scope.write(&mut writer);
         writer.key("accepted");
         writer.raw(&self.accepted);
+        writer.key("before");
+        writer.open_array();
+        for before in &self.before {
+            writer.open_object();
+            writer.key("until");
+            writer.integer(i64::try_from(before.until).unwrap_or(i64::MAX));
+            writer.key("accepted");
+            writer.raw(&before.accepted);
+            writer.close_object();
+        }
+        writer.close_array();
         writer.close_object();
         writer.finish()
     }

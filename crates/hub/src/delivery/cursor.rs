@@ -46,9 +46,13 @@ impl Cursor {
     /// Goes over to the end of another lane. What it has not been given of the first it keeps as its own; whether frames
     /// of that were gone already, [`is_lost`](Self::is_lost) says before.
     pub fn go_over(&mut self, from: &Lane, to: &Lane) {
-        while let Next::Frame(frame) = self.follow(from) {
-            self.own.push_back(frame);
+        let last = self.last.clone();
+        let mut lacks = VecDeque::new();
+        while let Next::Frame(frame) = self.take(from) {
+            lacks.push_back(frame);
         }
+        self.own = lacks;
+        self.last = last;
         self.next = to.end();
         self.ahead.clear();
     }

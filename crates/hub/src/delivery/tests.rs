@@ -98,7 +98,7 @@ fn who_goes_over_to_another_lane_keeps_what_it_was_not_given() {
     cursor.give(frame(100, false));
     cursor.go_over(&lane, &other);
     other.push(frame(5, false));
-    assert_eq!(drain(&mut cursor, &other), [100, 3, 2, 4, 5]);
+    assert_eq!(drain(&mut cursor, &other), [3, 100, 2, 4, 5]);
 }
 
 fn of(id: u64, session: &str, critical: bool, part: Part) -> Arc<Frame> {

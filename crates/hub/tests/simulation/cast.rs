@@ -19,6 +19,13 @@ pub(crate) const CAPABILITIES: [&str; 5] = [
     r#"{"max_events_per_second":2}"#,
     r#"{"supports_confirmation_reply":true,"supported_conformance_levels":[1,2,3],"max_events_per_second":5}"#,
 ];
+/// What they ask for later: nothing that changes which events they hear.
+const WISHES: [&str; 4] = [
+    r#"{"preferred_verbosity":"terse"}"#,
+    r#"{"coalesce_boundaries":["paragraph","completion"]}"#,
+    r#"{"coalesce_boundaries":["none"]}"#,
+    r#"{"coalesce_boundaries":["sentence","completion"],"preferred_verbosity":"normal"}"#,
+];
 pub(crate) const AT_RATE: usize = 3;
 const ANSWERS: [usize; 2] = [0, 1];
 
@@ -76,6 +83,13 @@ impl World {
                 self.ask(&who, Command::Say { text }, Purpose::Close(at));
             }
             4 => self.extends(at, &subscription),
+            6 => {
+                let wish = WISHES[self.chance.below(WISHES.len())];
+                let text = format!(
+                    r#"{{"type":"subscription.renegotiate","subscription_id":"{subscription}","capabilities":{wish}}}"#
+                );
+                self.ask(&who, Command::Say { text }, Purpose::Other);
+            }
             5 if self.chance.one_in(6) => self.stops(at, &subscription),
             _ => self.replies(at, &subscription),
         }
@@ -234,6 +248,7 @@ impl World {
             r#"{"type":"aaep:agent.state.changed","to_state":"calling_tool"}"#,
             r#"{"type":"aaep:agent.state.changed","to_state":"deciding"}"#,
             r#"{"type":"aaep:agent.progress.updated","progress":{"description":"Looking."},"summary_normal":"Looking."}"#,
+            r#"{"type":"aaep:agent.progress.updated","urgency":"critical","progress":{"description":"Hot."},"summary_normal":"Hot."}"#,
             r#"{"type":"aaep:agent.tool.invoked","tool":"look","tool_call_id":"call_look","risk_level":"low","summary_normal":"Looking."}"#,
             r#"{"type":"aaep:agent.tool.completed","tool":"look","tool_call_id":"call_look","status":"success","summary_normal":"Looked."}"#,
             r#"{"type":"aaep:agent.tool.completed","tool":"never","status":"success","summary_normal":"x"}"#,
