@@ -112,7 +112,7 @@ fn restored(stored: &journal::stored::OpenSubscription) -> Option<Subscription> 
         open: false,
     };
     let mut subscription = Subscription::new(SubscriptionId::parse(&stored.id).ok()?, &who, terms, accepted);
-    for earlier in root.member("before").iter().flat_map(|before| before.items()) {
+    for earlier in root.member("before").iter().flat_map(aaep::json::Value::items) {
         let until = u64::try_from(earlier.member("until")?.number()?.as_i64()?).ok()?;
         let accepted = earlier.member("accepted")?.source();
         let wants = Arc::new(Wants::from(&terms_of(accepted)?));
