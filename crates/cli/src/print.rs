@@ -2,6 +2,8 @@
 
 use std::io::{ErrorKind, Write};
 
+pub(crate) use seal::harmless;
+
 use crate::Outcome;
 
 /// Prints a text whole.
@@ -35,25 +37,4 @@ pub(crate) fn in_words(error: &std::io::Error) -> String {
 /// Text from strangers must not move the cursor, ring the bell or turn the line around.
 pub(crate) fn printable(text: &str) -> String {
     harmless(text, |c| format!("\\u{{{c:x}}}"))
-}
-
-/// The text with everything that could act on a terminal spelled out.
-pub(crate) fn harmless(text: &str, spell: impl Fn(u32) -> String) -> String {
-    let risky = |c: char| {
-        c.is_control()
-            || matches!(c, '\u{61C}' | '\u{200E}' | '\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}')
-            || matches!(c, '\u{2028}' | '\u{2029}')
-    };
-    let mut out = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(at) = rest.find(risky) {
-        out.push_str(&rest[..at]);
-        let mut after = rest[at..].chars();
-        if let Some(c) = after.next() {
-            out.push_str(&spell(u32::from(c)));
-        }
-        rest = after.as_str();
-    }
-    out.push_str(rest);
-    out
 }

@@ -7,6 +7,7 @@
 //! - [`ed25519`] and [`es256`]: keys and signatures; [`Jwk`]: public keys as JSON.
 //! - [`jws`]: signed tokens, compact and detached.
 //! - [`dpop`]: proofs of possession, and the memory that lets each be used once.
+//! - [`harmless`]: text from strangers, fit for terminals and logs.
 //! - [`private`]: files that only their owner can read.
 //! - [`Keys`]: an agent's keys, in a file that only its owner can read.
 //!
@@ -18,6 +19,7 @@ mod digest;
 pub mod dpop;
 pub mod ed25519;
 pub mod es256;
+mod harmless;
 mod hex;
 pub mod json;
 mod jwk;
@@ -29,6 +31,7 @@ mod timestamp;
 
 pub use canonical::{Canonical, Form, NotCanonical, canonical, number_text};
 pub use digest::Digest;
+pub use harmless::harmless;
 pub use jwk::{Jwk, JwkError};
 pub use keys::{KeyFileError, Keys};
 pub use random::{Random, SystemRandom};
