@@ -147,6 +147,8 @@ pub enum Output {
     Give(ListenerId, std::sync::Arc<Frame>),
     /// A connection is to be let go.
     Close(ListenerId),
+    /// Something for whoever runs the hub.
+    Note(crate::watch::Note),
 }
 
 /// Who asks what.

@@ -5,6 +5,7 @@
 //! - [`command`]: what the hub is asked, and what it answers.
 //! - [`delivery`]: lanes of frames, and where each listener is in one.
 //! - [`Principal`]: who is there, and what he may do.
+//! - [`watch`]: what an operator may know: numbers and notes.
 
 pub mod command;
 mod compose;
@@ -13,12 +14,14 @@ pub mod delivery;
 mod engine;
 mod principal;
 mod scope;
+pub mod watch;
 mod write;
 
 pub use core::{Core, Limits};
 pub use engine::Engine;
 pub use principal::{Principal, Role};
 pub use scope::{BadScope, Scope};
+pub use watch::Counters;
 
 /// Names a stream of one shape, shared by all who want just that.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

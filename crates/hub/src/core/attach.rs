@@ -30,6 +30,12 @@ pub(super) struct Attach {
     last_event_id: Option<String>,
 }
 
+impl Attach {
+    pub(super) fn who(&self) -> (ListenerId, &str) {
+        (self.listener, &self.subscription)
+    }
+}
+
 impl Core {
     /// `GET /aaep/v1/events`
     pub(super) fn attach(
@@ -110,6 +116,7 @@ impl Core {
             made = shaper;
             Some(frames)
         });
+        self.returned(last_event_id.as_ref().map(|_| missed.is_some()), listener, outputs);
         let own = missed.unwrap_or_else(|| {
             // All lanes of a shape hold the same text, whoever joined when.
             if !is_timed(&wants) && !self.lanes.has(&wants, &scope) {

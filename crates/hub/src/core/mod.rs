@@ -14,6 +14,7 @@ mod output;
 mod publish;
 mod restore;
 mod subscription;
+mod watch;
 
 use std::collections::{BTreeSet, HashMap};
 use std::hash::RandomState;
@@ -28,6 +29,7 @@ use seal::Random;
 
 use crate::command::{Answer, Command, Output, Request, RequestId};
 use crate::delivery::Frame;
+use crate::watch::{Counters, Note};
 use crate::write::Write;
 use lanes::Lanes;
 use subscription::Subscription;
@@ -107,6 +109,9 @@ pub struct Core {
     stale: bool,
     /// After a turn that was not written, nothing is tried before this without being asked.
     rests_until: i64,
+    /// The last turn could not be written.
+    doubtful: bool,
+    counters: Arc<Counters>,
 }
 
 /// For so long, in milliseconds, the hub does nothing of itself after it could not write.
@@ -163,6 +168,8 @@ impl Core {
             lost: BTreeSet::new(),
             stale: false,
             rests_until: i64::MIN,
+            doubtful: false,
+            counters: Arc::default(),
         };
         core.restore(now)?;
         Ok(core)
@@ -192,7 +199,7 @@ impl Core {
         let parts = [self.questions.next_deadline(), self.lanes.next_deadline()];
         let lost = self.lost.first().map(|(until, _)| *until);
         let first = parts.into_iter().flatten().chain(waits).chain(leases).chain(lost).min();
-        let rests = self.stale.then_some(self.rests_until);
+        let rests = (self.stale || self.doubtful).then_some(self.rests_until);
         first.map(|at| at.max(self.rests_until)).into_iter().chain(rests).min()
     }
 
@@ -249,6 +256,8 @@ impl Core {
             }
         }
         let mut outputs = Vec::new();
+        self.count(&staged, &mut outputs);
+        self.try_disk(now, &mut outputs);
         // Who comes in this turn is told all of it that it missed, so it joins when the turn has been heard.
         let mut coming = Vec::new();
         for after in staged.after {
@@ -290,8 +299,10 @@ impl Core {
         }
         // Connections are let go: they come back and resume from what is on disk.
         outputs.extend(std::mem::take(&mut self.listeners).into_keys().map(Output::Close));
+        outputs.push(Output::Note(Note::NotStored(error.to_string())));
         self.rests_until = now.saturating_add(REST);
         self.stale = true;
+        self.doubtful = true;
         let _ = self.restore(now);
         outputs
     }

@@ -69,6 +69,7 @@ impl Core {
             }
         }
         self.stale = false;
+        self.recount();
         Ok(())
     }
 

@@ -192,7 +192,7 @@ impl World {
                     }
                 }
             }
-            Output::Give(..) => {}
+            Output::Give(..) | Output::Note(_) => {}
             Output::Close(listener) => {
                 for ear in &mut self.ears {
                     if ear.line.as_ref().is_some_and(|line| line.id == listener) {
