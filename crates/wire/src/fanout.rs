@@ -15,6 +15,8 @@ use hub::delivery::{Backlog, Cursor, Frame, Lane, LaneLimits, Next};
 use hub::{LaneId, ListenerId};
 use mio::{Events, Interest, Poll, Token, Waker};
 
+use crate::observe::Sent;
+
 /// What the thread is told.
 #[derive(Debug)]
 #[non_exhaustive]
@@ -93,6 +95,7 @@ pub enum News {
 pub struct Fanout {
     orders: Sender<Order>,
     waker: Arc<Waker>,
+    sent: Arc<Sent>,
 }
 
 impl Fanout {
@@ -104,6 +107,7 @@ impl Fanout {
         let poll = Poll::new()?;
         let waker = Arc::new(Waker::new(poll.registry(), WAKE)?);
         let (orders, inbox) = channel();
+        let sent: Arc<Sent> = Arc::default();
         let thread = Round {
             poll,
             inbox,
@@ -113,9 +117,16 @@ impl Fanout {
             grown: Vec::new(),
             news: Box::new(news),
             waits_for_end: Vec::new(),
+            sent: sent.clone(),
+            tally: Tally::default(),
         };
         let handle = std::thread::Builder::new().name("fan-out".to_owned()).spawn(move || thread.run())?;
-        Ok((Self { orders, waker }, handle))
+        Ok((Self { orders, waker, sent }, handle))
+    }
+
+    /// What it has done.
+    pub(crate) fn sent(&self) -> Arc<Sent> {
+        self.sent.clone()
     }
 
     /// Gives an order. One given after the end is lost, as it should be.
@@ -145,7 +156,14 @@ struct Round {
     grown: Vec<LaneId>,
     news: Box<dyn FnMut(News) + Send>,
     waits_for_end: Vec<tokio::sync::oneshot::Sender<()>>,
+    sent: Arc<Sent>,
+    /// What was sent in this round.
+    tally: Tally,
 }
+
+/// Frames and bytes.
+#[derive(Default)]
+struct Tally(u64, u64);
 
 struct Shared {
     lane: Lane,
@@ -166,6 +184,7 @@ struct Listener {
     backlog: Option<Box<Backlog>>,
     /// It gets what is its own and nothing else, and is let go after that, or after so many beats.
     leaves_in: Option<u8>,
+    tally: Tally,
 }
 
 enum Pumped {
@@ -187,6 +206,7 @@ impl Round {
                     let _ = waiting.send(());
                 }
             }
+            self.count();
             if self.poll.poll(&mut events, None).is_err_and(|error| error.kind() != ErrorKind::Interrupted) {
                 return;
             }
@@ -287,6 +307,7 @@ impl Round {
             return self.lose(News::Gone(id));
         }
         if let Some(listener) = self.listeners.get_mut(&id) {
+            self.sent.streams.add(u64::from(matches!(sink, Sink::Socket(_))));
             listener.sink = sink;
             listener.blocked = false;
             self.pump(id);
@@ -317,6 +338,7 @@ impl Round {
         for frame in own {
             cursor.give(frame);
         }
+        self.sent.streams.add(u64::from(matches!(sink, Sink::Socket(_))));
         shared.listeners.push(id);
         let listener = Listener {
             lane: to,
@@ -327,9 +349,17 @@ impl Round {
             blocked: false,
             backlog: None,
             leaves_in: None,
+            tally: Tally::default(),
         };
         self.listeners.insert(id, listener);
         self.pump(id);
+    }
+
+    /// Once a round.
+    fn count(&mut self) {
+        let Tally(frames, bytes) = std::mem::take(&mut self.tally);
+        self.sent.frames.add(frames);
+        self.sent.bytes.add(bytes);
     }
 
     fn write_grown(&mut self) {
@@ -339,7 +369,9 @@ impl Round {
             let mut lost = Vec::new();
             for listener_id in &shared.listeners {
                 let Some(listener) = self.listeners.get_mut(listener_id) else { continue };
-                match listener.pump(&shared.lane, &self.limits) {
+                let pumped = listener.pump(&shared.lane, &self.limits);
+                self.tally.take(listener);
+                match pumped {
                     Pumped::Good => {}
                     Pumped::Gone => lost.push(*listener_id),
                     Pumped::TooSlow => (self.news)(News::TooSlow(*listener_id)),
@@ -354,7 +386,9 @@ impl Round {
     fn pump(&mut self, id: ListenerId) {
         let Some(listener) = self.listeners.get_mut(&id) else { return };
         let Some(shared) = self.lanes.get(&listener.lane) else { return };
-        match listener.pump(&shared.lane, &self.limits) {
+        let pumped = listener.pump(&shared.lane, &self.limits);
+        self.tally.take(listener);
+        match pumped {
             Pumped::Good => {}
             Pumped::Gone => self.lose(News::Gone(id)),
             Pumped::TooSlow => (self.news)(News::TooSlow(id)),
@@ -382,6 +416,7 @@ impl Round {
         let (News::Gone(id) | News::TooSlow(id)) = news;
         let Some(mut listener) = self.listeners.remove(&id) else { return };
         if let Sink::Socket(socket) = &mut listener.sink {
+            self.sent.streams.take(1);
             let _ = self.poll.registry().deregister(socket);
         }
         self.leave(listener.lane, id);
@@ -396,6 +431,19 @@ impl Round {
                 self.grown.retain(|other| *other != from);
             }
         }
+    }
+}
+
+impl Tally {
+    fn add(&mut self, bytes: usize) {
+        self.0 += 1;
+        self.1 += bytes as u64;
+    }
+
+    fn take(&mut self, listener: &mut Listener) {
+        let Self(frames, bytes) = std::mem::take(&mut listener.tally);
+        self.0 += frames;
+        self.1 += bytes;
     }
 }
 
@@ -496,8 +544,9 @@ impl Listener {
             }
             Sink::Channel(channel) => {
                 while let Some(frame) = self.in_hand.pop_front() {
+                    let size = frame.sse().len();
                     match channel.try_send(frame) {
-                        Ok(()) => {}
+                        Ok(()) => self.tally.add(size),
                         Err(tokio::sync::mpsc::error::TrySendError::Full(frame)) => {
                             self.in_hand.push_front(frame);
                             self.blocked = true;
@@ -535,6 +584,7 @@ impl Listener {
                 return;
             }
             self.written -= frame.sse().len();
+            self.tally.add(frame.sse().len());
             self.in_hand.pop_front();
         }
     }

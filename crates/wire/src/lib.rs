@@ -4,12 +4,14 @@
 //! - [`fanout`]: the thread that writes to all streaming listeners.
 //! - [`http`]: HTTP/1.1 as values.
 //! - `listener`: what is said on the wires that carry whole messages: WebSocket, Unix socket, stdio.
+//! - [`observe`]: metrics, logs and traces, for whoever runs the hub.
 //! - [`Server`]: connections in, requests to the hub, answers and streams out.
 
 pub mod auth;
 pub mod fanout;
 pub mod http;
 mod listener;
+pub mod observe;
 mod server;
 
 pub use listener::UnixSocket;

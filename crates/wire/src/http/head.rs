@@ -208,6 +208,17 @@ impl Head {
 }
 
 impl Method {
+    /// The word for it; any other is `OTHER`.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Get => "GET",
+            Self::Head => "HEAD",
+            Self::Post => "POST",
+            Self::Options => "OPTIONS",
+            Self::Other => "OTHER",
+        }
+    }
+
     fn of(word: &str) -> Self {
         match word {
             "GET" => Self::Get,

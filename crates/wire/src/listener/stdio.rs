@@ -7,6 +7,7 @@ use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use super::flow::{CLOSE, RENEGOTIATE, REQUEST, closing, kind_of};
 use super::frames::{Frames, Framing, NoMessage};
 use super::{Ear, Ending, Heard, Manners, Mouth, Word, listen};
+use crate::observe::Wire;
 use crate::server::Server;
 
 /// One subscription after the other, until the input ends. Whoever has started the hub is at its other end.
@@ -19,6 +20,7 @@ pub(crate) async fn run(
     let mut ear = Requests(&mut ear);
     let mut mouth = Answers(output);
     let manners = Manners { first: None, ping: None, malformed: None };
+    let _here = server.bridge.observe().listens(Wire::Stdio);
     while listen(&server.bridge, &Principal::anybody(), &manners, &mut ear, &mut mouth).await != Ending::Gone
     {
     }

@@ -13,6 +13,7 @@ use tokio::time::timeout;
 use super::flow::closing;
 use super::frames::{Frames, Framing, NoMessage};
 use super::{Ear, Ending, Heard, Manners, Mouth, Word, hang_up, listen};
+use crate::observe::Wire;
 use crate::server::Server;
 
 /// A socket in the file system on which our own user is heard. Its file is removed when it is dropped.
@@ -70,6 +71,7 @@ pub(crate) async fn run(server: &Server, stream: UnixStream) {
     let Ok(Some(mut ear)) = timeout(server.limits.head_time, frames).await else { return };
     let mut mouth = Written { framing: ear.framing(), writer };
     let manners = Manners { first: Some(server.limits.head_time), ping: None, malformed: Some(8) };
+    let _here = server.bridge.observe().listens(Wire::Unix);
     listen(&server.bridge, &Principal::anybody(), &manners, &mut ear, &mut mouth).await;
     if let Ok(stream) = ear.into_reader().reunite(mouth.writer) {
         hang_up(stream).await;

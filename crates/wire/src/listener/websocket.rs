@@ -14,6 +14,7 @@ use tokio_tungstenite::tungstenite::{Error, Message};
 use super::flow::closing;
 use super::{Ear, Ending, FAREWELL, Heard, Manners, Mouth, Word, hang_up, listen};
 use crate::http::{Framing, Head, Response, Status};
+use crate::observe::Wire;
 use crate::server::Server;
 
 /// The subprotocol (§B.2.1); without it there is no understanding (C-E7).
@@ -86,6 +87,7 @@ pub(crate) async fn run(server: &Server, upgrade: Upgrade, mut stream: TcpStream
         ping: Some(server.limits.ping_time),
         malformed: Some(8),
     };
+    let _here = server.bridge.observe().listens(Wire::WebSocket);
     listen(&server.bridge, &who, &manners, &mut ear, &mut mouth).await;
     if let Ok(socket) = ear.reunite(mouth) {
         hang_up(socket.into_inner()).await;

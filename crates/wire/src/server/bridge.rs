@@ -11,6 +11,7 @@ use hub::{Core, Engine, ListenerId, Principal};
 use tokio::sync::oneshot;
 
 use crate::fanout::{Fanout, News, Order, Sink};
+use crate::observe::Observe;
 
 /// A handle to the hub and to the thread that writes to its listeners.
 #[derive(Clone)]
@@ -19,16 +20,27 @@ pub struct Bridge {
     fanout: Fanout,
     waiting: Arc<Waiting>,
     numbers: Arc<AtomicU64>,
+    observe: Arc<Observe>,
 }
 
 type Waiting = Mutex<HashMap<RequestId, oneshot::Sender<Answer>>>;
 
 impl Bridge {
-    /// Starts the hub's thread and the fan-out's.
+    /// Starts the hub's thread and the fan-out's, with nobody to watch them.
     pub fn start(
         core: Core,
         lanes: LaneLimits,
         clock: impl Fn() -> i64 + Send + 'static,
+    ) -> std::io::Result<Self> {
+        Self::start_watched(core, lanes, clock, Arc::default())
+    }
+
+    /// Starts the hub's thread and the fan-out's.
+    pub fn start_watched(
+        core: Core,
+        lanes: LaneLimits,
+        clock: impl Fn() -> i64 + Send + 'static,
+        observe: Arc<Observe>,
     ) -> std::io::Result<Self> {
         let waiting: Arc<Waiting> = Arc::default();
         let numbers = Arc::new(AtomicU64::new(1));
@@ -37,16 +49,19 @@ impl Bridge {
         let (fanout, _) = Fanout::start(lanes, move |one| {
             let _ = news.send(one);
         })?;
-        let (answers, writer) = (waiting.clone(), fanout.clone());
-        let perform = move |outputs| perform(outputs, &answers, &writer);
+        observe.of_hub(core.counters());
+        observe.of_fanout(fanout.sent());
+        let (answers, writer, noted) = (waiting.clone(), fanout.clone(), observe.clone());
+        let perform = move |outputs| perform(outputs, &answers, &writer, &noted);
         let (engine, _) = Engine::start(core, clock, perform)?;
-        let (to_hub, counter) = (engine.clone(), numbers.clone());
+        let (to_hub, counter, noted) = (engine.clone(), numbers.clone(), observe.clone());
         std::thread::Builder::new().name("news".to_owned()).spawn(move || {
             for one in told {
                 let (listener, too_slow) = match one {
                     News::Gone(listener) => (listener, false),
                     News::TooSlow(listener) => (listener, true),
                 };
+                noted.left(listener, too_slow);
                 let id = RequestId(counter.fetch_add(1, Ordering::Relaxed));
                 let command = Command::Detached { listener, too_slow };
                 if !to_hub.ask(Request { id, who: Principal::anybody(), command }) {
@@ -54,11 +69,17 @@ impl Bridge {
                 }
             }
         })?;
-        Ok(Self { engine, fanout, waiting, numbers })
+        Ok(Self { engine, fanout, waiting, numbers, observe })
+    }
+
+    /// What is told of everything that happens here.
+    pub fn observe(&self) -> &Arc<Observe> {
+        &self.observe
     }
 
     /// Asks the hub and waits for its answer.
     pub async fn ask(&self, who: Principal, command: Command) -> Answer {
+        self.observe.said(&command);
         let id = RequestId(self.numbers.fetch_add(1, Ordering::Relaxed));
         let (sender, answer) = oneshot::channel();
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner).insert(id, sender);
@@ -105,7 +126,7 @@ impl std::fmt::Debug for Bridge {
 }
 
 /// Does what a turn says. Frames go out together.
-fn perform(outputs: Vec<Output>, waiting: &Waiting, fanout: &Fanout) {
+fn perform(outputs: Vec<Output>, waiting: &Waiting, fanout: &Fanout, observe: &Observe) {
     let mut frames = Vec::new();
     let flush = |frames: &mut Vec<_>| {
         if !frames.is_empty() {
@@ -127,6 +148,10 @@ fn perform(outputs: Vec<Output>, waiting: &Waiting, fanout: &Fanout) {
             }
             Output::Join { listener, lane, own, from } => {
                 Order::Attach { listener, lane, sink: Sink::Pending, own, from }
+            }
+            Output::Note(note) => {
+                observe.note(&note);
+                continue;
             }
             Output::Move(listener, lane) => Order::Move { listener, lane },
             Output::Give(listener, frame) => Order::Give { listener, frame },

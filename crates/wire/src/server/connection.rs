@@ -31,11 +31,11 @@ pub(super) async fn run(server: &Server, mut stream: TcpStream) {
         let head = match read_head(server, &mut stream, &mut bytes, patience).await {
             Ok(Some(head)) => head,
             Ok(None) => return,
-            Err(response) => return say(&mut stream, &response, false, false).await,
+            Err(response) => return refuse(server, &mut stream, &response).await,
         };
         let body = match read_body(server, &mut stream, &mut bytes, &head).await {
             Ok(body) => body,
-            Err(Some(response)) => return say(&mut stream, &response, false, false).await,
+            Err(Some(response)) => return refuse(server, &mut stream, &response).await,
             Err(None) => return,
         };
         match routes::answer(server, &head, body).await {
@@ -54,6 +54,12 @@ pub(super) async fn run(server: &Server, mut stream: TcpStream) {
 async fn say(stream: &mut TcpStream, response: &Response, keep_alive: bool, head_only: bool) {
     let _ =
         timeout(Duration::from_secs(30), stream.write_all(&response.to_bytes(keep_alive, head_only))).await;
+}
+
+/// What could not be read is answered, and the connection ends.
+async fn refuse(server: &Server, stream: &mut TcpStream, response: &Response) {
+    server.bridge.observe().unread(response);
+    say(stream, response, false, false).await;
 }
 
 /// Reads up to the end of a head. `None` if the connection ends before one has begun.

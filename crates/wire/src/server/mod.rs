@@ -129,7 +129,10 @@ impl Server {
     fn place(self: &Arc<Self>) -> Option<Place> {
         let place = Place(self.clone());
         let before = self.connections.fetch_add(1, Ordering::Relaxed);
-        (before < self.limits.connections).then_some(place)
+        let free = before < self.limits.connections;
+        self.bridge.observe().came(free);
+        self.bridge.observe().connections(before + 1);
+        free.then_some(place)
     }
 }
 
@@ -138,7 +141,8 @@ struct Place(Arc<Server>);
 
 impl Drop for Place {
     fn drop(&mut self) {
-        self.0.connections.fetch_sub(1, Ordering::Relaxed);
+        let before = self.0.connections.fetch_sub(1, Ordering::Relaxed);
+        self.0.bridge.observe().connections(before.saturating_sub(1));
     }
 }
 

@@ -2,22 +2,27 @@
 
 use aaep::json::Writer;
 use aaep::rule::Finding;
-use hub::Principal;
 use hub::command::{Answer, Command};
+use hub::{Principal, Role};
 
 use super::connection::Reply;
 use super::{Door, Server};
 use crate::http::{Head, Method, Query, Response, Status};
 use crate::listener::websocket::Upgrade;
+use crate::observe::Exposition;
 
 /// The cookie by which a browser is known.
 const COOKIE: &str = "sayso";
 
 pub(super) async fn answer(server: &Server, head: &Head, body: Vec<u8>) -> Reply {
-    match routed(server, head, body).await {
-        Ok(reply) => reply,
-        Err(response) => Reply::Whole(response),
-    }
+    let asked = server.bridge.observe().request(head);
+    let reply = routed(server, head, body).await.unwrap_or_else(Reply::Whole);
+    asked.answered(match &reply {
+        Reply::Whole(response) => response.status.line().0,
+        Reply::Stream(_) => 200,
+        Reply::WebSocket(_) => 101,
+    });
+    reply
 }
 
 async fn routed(server: &Server, head: &Head, body: Vec<u8>) -> Result<Reply, Response> {
@@ -26,7 +31,7 @@ async fn routed(server: &Server, head: &Head, body: Vec<u8>) -> Result<Reply, Re
     let whole = |response| Ok(Reply::Whole(response));
     match (head.method, parts.as_slice()) {
         (Method::Get | Method::Head, ["healthz"]) => {
-            return whole(Response::new(Status::Ok).body("text/plain", "good\n"));
+            return health(server, head).map(Reply::Whole);
         }
         (Method::Get | Method::Head, [".well-known", "aaep-manifest.json"]) => {
             return whole(Response::new(Status::Ok).json(server.manifest.clone()));
@@ -34,6 +39,9 @@ async fn routed(server: &Server, head: &Head, body: Vec<u8>) -> Result<Reply, Re
         _ => {}
     }
     let who = who(server, head)?;
+    if let (Method::Get | Method::Head, ["metrics"]) = (head.method, parts.as_slice()) {
+        return metrics(server, head, &who).map(Reply::Whole);
+    }
     let key = head.header("idempotency-key").map(str::to_owned);
     let (command, made) = match (head.method, parts.as_slice()) {
         (Method::Get, ["aaep", "v1", "events"]) => return attach(server, head, who).await,
@@ -93,13 +101,39 @@ async fn routed(server: &Server, head: &Head, body: Vec<u8>) -> Result<Reply, Re
         }
         (
             _,
-            ["aaep", "v1", "events" | "subscriptions" | "replies" | "ws"] | ["agent", "v1", "sessions", ..],
+            ["metrics" | "healthz"]
+            | ["aaep", "v1", "events" | "subscriptions" | "replies" | "ws"]
+            | ["agent", "v1", "sessions", ..],
         ) => {
             return whole(Response::problem(Status::MethodNotAllowed, "This address takes another method."));
         }
         _ => return whole(not_found()),
     };
     whole(response(server.bridge.ask(who, command).await, made))
+}
+
+/// Whether the hub is alive; with `?ready`, whether it can do its work.
+fn health(server: &Server, head: &Head) -> Result<Response, Response> {
+    let ready = match head.query.as_deref() {
+        None | Some("") => false,
+        Some("ready") => true,
+        Some(_) => return Err(Response::problem(Status::BadRequest, "Only ?ready can be asked here.")),
+    };
+    if ready && server.bridge.observe().cannot_store() {
+        let why = "The journal cannot be written, so nothing new is taken. The log says why.";
+        return Err(Response::problem(Status::Unavailable, why));
+    }
+    Ok(Response::new(Status::Ok).body("text/plain", "good\n"))
+}
+
+/// The hub's numbers, for whoever runs it.
+fn metrics(server: &Server, head: &Head, who: &Principal) -> Result<Response, Response> {
+    if who.role != Role::Admin {
+        return Err(Response::problem(Status::Forbidden, "Metrics are for the token of an admin."));
+    }
+    none(head)?;
+    let form = Exposition::accepted(head.header("accept"));
+    Ok(Response::new(Status::Ok).body(form.media_type(), server.bridge.observe().metrics(form)))
 }
 
 /// Milliseconds since 1970.
