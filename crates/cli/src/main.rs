@@ -6,6 +6,7 @@ mod schema;
 mod serve;
 mod token;
 mod validate;
+mod watching;
 
 use std::process::ExitCode;
 

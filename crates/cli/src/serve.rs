@@ -16,6 +16,7 @@ use wire::{Bridge, Door, Limits, Server, UnixSocket};
 
 use crate::Outcome;
 use crate::print::{in_words, tell};
+use crate::watching::{self, Watching};
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
@@ -43,6 +44,8 @@ pub(crate) struct Arguments {
     /// Also takes one listener on standard input and output, as JSON-RPC; ends when the input does.
     #[arg(long)]
     stdio: bool,
+    #[command(flatten)]
+    watching: Watching,
 }
 
 /// Listeners are told that it stops; who does not take it in that time goes untold.
@@ -63,7 +66,8 @@ fn serve(arguments: &Arguments) -> Result<(), String> {
         return Err("--open lets everybody in, so it is for loopback only".to_owned());
     }
     let door = door(arguments)?;
-    let journal = journal(arguments)?;
+    let observe = arguments.watching.start()?;
+    let journal = observe.journal(journal(arguments)?);
     let core = Core::new(
         journal,
         Producer::new("sayso-hub"),
@@ -82,8 +86,8 @@ fn serve(arguments: &Arguments) -> Result<(), String> {
             .await
             .map_err(|error| format!("cannot listen on {}: {error}", arguments.listen))?;
         let address = listener.local_addr().map_err(|error| error.to_string())?;
-        let bridge =
-            Bridge::start(core, LaneLimits::default(), wire::clock).map_err(|error| error.to_string())?;
+        let bridge = Bridge::start_watched(core, LaneLimits::default(), wire::clock, observe.clone())
+            .map_err(|error| error.to_string())?;
         let mut hosts = arguments.host.clone();
         hosts.push(address.to_string());
         if address.ip().is_loopback() {
@@ -94,11 +98,19 @@ fn serve(arguments: &Arguments) -> Result<(), String> {
             Arc::new(Server::new(bridge.clone(), door, Limits::default(), hosts, manifest(arguments)));
         let unix = unix(arguments)?;
         tell(&format!("listening on http://{address}"));
+        watching::started(&observe, &wires(arguments).join(","), &kept(arguments));
         let beats = async {
             let mut every = tokio::time::interval(Duration::from_secs(15));
             loop {
                 every.tick().await;
                 bridge.heartbeat();
+            }
+        };
+        let watch = async {
+            let mut every = tokio::time::interval(Duration::from_secs(1));
+            loop {
+                every.tick().await;
+                observe.tick();
             }
         };
         let neighbours = async {
@@ -119,10 +131,12 @@ fn serve(arguments: &Arguments) -> Result<(), String> {
             () = neighbours => {}
             () = parent => {}
             () = beats => {}
+            () = watch => {}
             () = stopped() => bridge.goodbye(FAREWELL).await,
         }
         Ok(())
     });
+    watching::stopping(&observe);
     // A thread that waits for standard input would be waited for otherwise.
     runtime.shutdown_background();
     served
@@ -222,15 +236,24 @@ fn manifest(arguments: &Arguments) -> String {
     writer.finish()
 }
 
-/// The wires that are open, by their names in a manifest.
+/// The wires that are open, as a manifest lists them.
 fn transports(arguments: &Arguments) -> String {
+    let names: Vec<_> = wires(arguments).iter().map(|name| format!("{name:?}")).collect();
+    format!("[{}]", names.join(","))
+}
+
+/// Where what is kept is.
+fn kept(arguments: &Arguments) -> String {
+    if arguments.memory { "memory".to_owned() } else { arguments.data.display().to_string() }
+}
+
+/// The wires that are open, by their names in a manifest.
+fn wires(arguments: &Arguments) -> Vec<&'static str> {
     let wires = [
         ("sse", true),
         ("websocket", true),
         ("unix-socket", arguments.unix.is_some()),
         ("stdio-jsonrpc", arguments.stdio),
     ];
-    let names: Vec<_> =
-        wires.into_iter().filter(|(_, open)| *open).map(|(name, _)| format!("{name:?}")).collect();
-    format!("[{}]", names.join(","))
+    wires.into_iter().filter(|(_, open)| *open).map(|(name, _)| name).collect()
 }

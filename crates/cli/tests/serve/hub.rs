@@ -4,6 +4,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 /// A hub that runs until it is dropped.
@@ -12,19 +13,19 @@ pub(crate) struct Hub {
     pub(crate) address: String,
     /// What it said before it listened.
     pub(crate) said: Vec<String>,
+    later: Receiver<String>,
 }
 
 impl Hub {
     pub(crate) fn start(arguments: &[&str]) -> Self {
+        Self::start_as(Command::new(env!("CARGO_BIN_EXE_sayso")).arg("serve").args(arguments))
+    }
+
+    /// Starts it by a command that becomes it.
+    pub(crate) fn start_as(command: &mut Command) -> Self {
         #[allow(clippy::zombie_processes, reason = "it is waited for when the hub is dropped")]
-        let mut child = Command::new(env!("CARGO_BIN_EXE_sayso"))
-            .arg("serve")
-            .args(arguments)
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
+        let mut child =
+            command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
         let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
         let mut said = Vec::new();
         loop {
@@ -32,8 +33,13 @@ impl Hub {
             if let Some(address) = line.strip_prefix("listening on http://") {
                 let address = address.to_owned();
                 // What it says later must not block it.
-                std::thread::spawn(move || lines.for_each(drop));
-                return Self { child, address, said };
+                let (tell, later) = channel();
+                std::thread::spawn(move || {
+                    for line in lines.map_while(Result::ok) {
+                        let _ = tell.send(line);
+                    }
+                });
+                return Self { child, address, said, later };
             }
             said.push(line);
         }
@@ -49,6 +55,27 @@ impl Hub {
 
     pub(crate) fn client(&self) -> Client {
         Client::of(&self.address)
+    }
+
+    pub(crate) fn id(&self) -> String {
+        self.child.id().to_string()
+    }
+
+    /// The next line of its log that has this in it.
+    pub(crate) fn logs(&self, part: &str) -> String {
+        let patience = Duration::from_secs(30);
+        loop {
+            let line = self.later.recv_timeout(patience).unwrap_or_else(|_| panic!("no {part} in the log"));
+            if line.contains(part) {
+                return line;
+            }
+        }
+    }
+
+    /// Asks it to stop, and returns what is left of its log.
+    pub(crate) fn last_words(mut self) -> Vec<String> {
+        assert_eq!(self.stop(), 0);
+        self.later.iter().collect()
     }
 
     /// Kills it without a word.

@@ -13,6 +13,7 @@ mod hub;
 mod killed;
 mod life;
 mod messages;
+mod observe;
 mod stdio;
 mod tokens;
 mod unix;

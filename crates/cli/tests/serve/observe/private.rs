@@ -1,0 +1,123 @@
+//! What people and agents say is in no log, no metric and no span.
+
+use serde_json::json;
+
+use super::collector::Collector;
+use crate::hub::{Client, Hub};
+use crate::tokens::token;
+
+pub(super) const SECRET: &str = "Xylophon";
+
+/// Says the secret wherever something can be said, and does all that can be done.
+pub(super) fn a_life_full_of_secrets(agent: &Client, listener: &Client) {
+    let request = json!({
+        "type": "subscription.request", "aaep_version": "1.0.0", "subscriber_id": SECRET, "subscriber_name": SECRET,
+        "capabilities": {"supports_confirmation_reply": true, "supports_clarification_reply": true},
+        "auth": {"token": SECRET},
+    });
+    let accepted = listener.post("/aaep/v1/subscriptions", &request.to_string());
+    let subscription = accepted.text("subscription_id");
+    let mut ear = listener.listen(&subscription, None);
+    let key = agent.with(&format!("Idempotency-Key: {SECRET}")).with(&format!("User-Agent: {SECRET}"));
+    let started = json!({
+        "summary_normal": SECRET, "summary_terse": SECRET, "requested_by": format!("user:{SECRET}"),
+        "localization_hints": {"primary_language": "en"},
+    });
+    let session = key.post("/agent/v1/sessions", &started.to_string()).text("session_id");
+    let path = |rest: &str| format!("/agent/v1/sessions/{session}/{rest}");
+    let output = agent.post(&path("output?complete=true"), &format!("I know {SECRET}. "));
+    assert_eq!(output.status, 200, "{output:?}");
+    let question = json!({
+        "action": SECRET, "consequence": SECRET, "irreversible": true, "risk_level": "high", "timeout_seconds": 120,
+        "default_decision": "reject", "summary_normal": SECRET, "tool": SECRET, "arguments": {SECRET: SECRET},
+    });
+    let asked = agent.post(&path("confirmations"), &question.to_string()).text("reply_token");
+    // One that is of no question, one that is not JSON, one that counts, one that comes too late.
+    listener.reply(&subscription, SECRET, SECRET);
+    listener.post("/aaep/v1/replies", SECRET);
+    listener.reply(&subscription, &asked, "accept");
+    listener.reply(&subscription, &asked, SECRET);
+    assert_eq!(agent.get(&path(&format!("replies/{asked}?wait=10"))).text("decision"), "accept");
+    let call = json!({
+        "type": "aaep:agent.tool.invoked", "tool": SECRET, "tool_call_id": format!("call_{SECRET}"), "risk_level": "high",
+        "irreversible": true, "summary_normal": SECRET, "arguments": {SECRET: SECRET},
+    });
+    let called = agent.post(&path("events"), &call.to_string());
+    assert_eq!(called.status, 200, "{called:?}");
+    let completed = json!({
+        "type": "aaep:agent.tool.completed", "tool": SECRET, "tool_call_id": format!("call_{SECRET}"),
+        "status": "success", "summary_normal": SECRET,
+    });
+    let completed = agent.post(&path("events"), &completed.to_string());
+    assert_eq!(completed.status, 200, "{completed:?}");
+    let question = json!({"question": SECRET, "summary_normal": SECRET, "timeout_seconds": 120});
+    let asked = agent.post(&path("clarifications"), &question.to_string()).text("reply_token");
+    let answer = json!({
+        "type": "clarification.reply", "reply_token": asked, "response": SECRET, "subscription_id": subscription,
+        "timestamp": "2026-11-15T12:00:00Z",
+    });
+    listener.post("/aaep/v1/replies", &answer.to_string());
+    for broken in [
+        json!({"type": SECRET}),
+        json!({"type": "aaep:agent.tool.completed", "tool": SECRET, "status": SECRET}),
+    ] {
+        assert_eq!(agent.post(&path("events"), &broken.to_string()).status, 422);
+    }
+    agent.post(&path("events"), SECRET);
+    agent.get(&format!("/{SECRET}?{SECRET}={SECRET}"));
+    agent.get(&format!("/agent/v1/sessions/{SECRET}/replies/{SECRET}"));
+    agent.bearer(SECRET).get(&format!("/aaep/v1/events?subscription_id={SECRET}"));
+    agent.raw(format!("GET /{SECRET} {SECRET}\r\n\r\n").as_bytes());
+    let stop = json!({
+        "type": "sayso:session.stop", "session_id": session, "subscription_id": subscription, "reason": SECRET,
+        "timestamp": "2026-11-15T12:00:00Z",
+    });
+    assert_eq!(listener.post("/aaep/v1/replies", &stop.to_string()).status, 204);
+    while ear.next_type() != "session.cancelled" {}
+}
+
+/// A life at this level: the log, and a page of metrics.
+fn lived(arguments: &[&str]) -> (Vec<String>, String) {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("tokens").to_str().unwrap().to_owned();
+    let agent = token(&file, &["--role", "agent", "--name", "bank", "--agent-id", "bank"]);
+    let listener = token(&file, &["--role", "listener", "--name", SECRET]);
+    let admin = token(&file, &["--role", "admin", "--name", "admin"]);
+    let hub = Hub::start(&[&["--memory", "--listen", "127.0.0.1:0", "--tokens", &file], arguments].concat());
+    let client = hub.client();
+    a_life_full_of_secrets(&client.bearer(&agent), &client.bearer(&listener));
+    let page = client.bearer(&admin).get("/metrics").body;
+    let said = hub.said.clone();
+    let lines: Vec<String> = said.into_iter().chain(hub.last_words()).collect();
+    for secret in [&agent, &listener, &admin] {
+        assert!(!lines.iter().any(|line| line.contains(secret)), "a token is in the log: {lines:#?}");
+    }
+    (lines, page)
+}
+
+#[test]
+fn nothing_that_was_said_is_in_the_log_or_the_metrics() {
+    for level in ["error", "warn", "info", "debug"] {
+        for format in ["text", "json"] {
+            let collector = Collector::start();
+            let to = collector.url();
+            let (lines, page) = lived(&["--log-level", level, "--log-format", format, "--otlp", &to]);
+            for line in lines.iter().map(String::as_str).chain(page.lines()) {
+                assert!(!line.contains(SECRET), "{level} {format}: {line}");
+            }
+            for (path, body) in collector.posts() {
+                assert!(!body.to_string().contains(SECRET), "{path}: {body}");
+            }
+            let enough = if level == "info" || level == "debug" { 10 } else { 0 };
+            assert!(lines.len() >= enough && page.len() > 1000, "there was something to look at: {lines:#?}");
+        }
+    }
+}
+
+#[test]
+fn at_trace_it_is_there_with_a_warning_before() {
+    let (lines, page) = lived(&["--log-level", "trace"]);
+    assert!(lines.first().unwrap().starts_with("WARNING: --log-level trace"), "{:?}", lines.first());
+    assert!(lines.iter().any(|line| line.contains(" trace said ") && line.contains(SECRET)), "{lines:#?}");
+    assert!(!page.contains(SECRET));
+}
