@@ -36,10 +36,11 @@ impl Collector {
                 let mut body = vec![0; header("Content-Length: ").unwrap().parse().unwrap()];
                 stream.read_exact(&mut body).unwrap();
                 let path = head[0].split(' ').nth(1).unwrap().to_owned();
-                stream.get_mut().write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}").unwrap();
                 if tell.send((path, serde_json::from_slice(&body).unwrap())).is_err() {
                     return;
                 }
+                // Answered only when it is counted: the hub may stop right after.
+                stream.get_mut().write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}").unwrap();
             }
         });
         Self { address, posts }
