@@ -33,6 +33,11 @@ impl<H: BuildHasher> Questions<H> {
         now: i64,
     ) -> Result<Decided, NotAsked> {
         let mut question = self.draft(event)?;
+        // Where our clock has gone back behind the session's stamps, nobody gets longer than was asked for.
+        if question.asked > now {
+            question.asked = now;
+            question.deadline = now.saturating_add(millis(question.timeout_seconds));
+        }
         if self.is_ending(&question.session) {
             return Err(NotAsked::SessionOver);
         }

@@ -26,6 +26,8 @@ pub(super) struct Live {
     pub(super) hints: Option<Box<str>>,
     pub(super) machine: Session,
     pub(super) state: Box<str>,
+    /// The latest timestamp of its events, in milliseconds since 1970.
+    pub(super) stamped: i64,
     /// When the agent counts as gone.
     pub(super) lease: i64,
     /// Calls that are open: tool and call id.
@@ -70,6 +72,7 @@ impl Core {
             producer,
             hints,
             state: "idle".into(),
+            stamped: i64::MIN,
             lease: now.saturating_add(self.limits.lease),
             tools: BTreeSet::new(),
             outputs: BTreeMap::new(),
@@ -212,6 +215,7 @@ impl Live {
             hints: root.member("hints").map(|hints| hints.source().into()),
             machine: Session::new(&stored.id).with_max_open(max_open),
             state: "idle".into(),
+            stamped: i64::MIN,
             lease,
             tools: BTreeSet::new(),
             outputs: BTreeMap::new(),

@@ -7,7 +7,7 @@ use aaep::consent::{Action, Call};
 use aaep::event::{Event, Urgency};
 use aaep::json::Tape;
 use aaep::rule::{Face, Finding, Findings, Severity};
-use aaep::session::Body;
+use aaep::session::{Body, Step};
 use aaep::{ReplyToken, Timestamp};
 use seal::Digest;
 
@@ -95,8 +95,10 @@ impl Core {
         now: i64,
     ) -> Result<String, Answer> {
         let id = self.new_id("evt_", now);
-        let timestamp = Timestamp::from_unix_millis(now).map(|at| at.to_string()).unwrap_or_default();
         let Some(live) = self.sessions.get_mut(session) else { return Err(Answer::NotFound) };
+        // A clock that goes back does not take the session's stamps with it (§3.2.5).
+        let at = now.max(live.stamped);
+        let timestamp = Timestamp::from_unix_millis(at).map(|at| at.to_string()).unwrap_or_default();
         let mut tape = Tape::default();
         let doc = tape.read(said).map_err(|error| Answer::Bad(format!("not JSON: {error}")))?;
         let stamp = Stamp {
@@ -152,7 +154,7 @@ impl Core {
         let step = step.borrow();
         let Some(live) = self.sessions.get_mut(session) else { return Err(Answer::NotFound) };
         live.machine.admit(&step).map_err(|found| Answer::Unlawful(errors(found)))?;
-        live.note(&step.body);
+        live.note(&step);
         let Some(event) = Event::read(&doc) else { return Err(Answer::Bad("not an event".to_owned())) };
         if let Body::ToolInvoked { tool, call, high_risk, irreversible, .. } = &step.body
             && (*high_risk || *irreversible)
@@ -210,8 +212,9 @@ fn asks(event: &str) -> bool {
 
 impl Live {
     /// What the hub itself remembers of an event.
-    pub(super) fn note(&mut self, body: &Body<&str>) {
-        match body {
+    pub(super) fn note(&mut self, step: &Step<&str>) {
+        self.stamped = step.at.map_or(self.stamped, |at| self.stamped.max(at.unix_millis()));
+        match &step.body {
             Body::State { to, .. } => self.state = (*to).into(),
             Body::ToolInvoked { tool, call, .. } => {
                 self.tools.insert(((*tool).into(), call.map(Into::into)));

@@ -87,7 +87,7 @@ impl Core {
                 if let Checked::Event(step) = self.validator.check(&doc, &mut findings) {
                     let step = step.borrow();
                     live.machine.event(&step, &mut findings);
-                    live.note(&step.body);
+                    live.note(&step);
                 }
             }
             if page.len() < PAGE {
