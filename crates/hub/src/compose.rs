@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use aaep::event::EventType;
 use aaep::json::{Kind, Value, Writer};
 
 /// What the hub puts around a payload.
@@ -46,14 +47,6 @@ const OURS: [&str; 6] =
     ["aaep_version", "event_id", "session_id", "sequence_number", "timestamp", "producer"];
 /// Members of the envelope that an agent may bring, in the advised order.
 const BROUGHT: [&str; 4] = ["verbosity", "urgency", "localization_hints", "correlation_id"];
-/// Types that are always critical (§3.3.2).
-const CRITICAL: [&str; 4] = [
-    "aaep:agent.session.errored",
-    "aaep:agent.awaiting.confirmation",
-    "aaep:agent.awaiting.clarification",
-    "aaep:agent.handoff.requested",
-];
-
 /// Puts the envelope around what an agent said, members in the advised order. `extra` are members of the payload that the
 /// hub adds, as JSON; they replace the agent's own of that name. `hidden` are members that are for the hub alone.
 pub(crate) fn event(
@@ -70,8 +63,16 @@ pub(crate) fn event(
         return Err(NotAnEvent::Ours(name.text().unwrap_or_default().into_owned()));
     }
     // Else an agent could say that a person has accepted (design, decision 15).
-    if said.member("extensions").is_some_and(|extensions| extensions.member("sayso").is_some()) {
+    let brought = said.member("extensions");
+    if brought
+        .iter()
+        .flat_map(Value::members)
+        .any(|(name, _)| name.text().is_some_and(|name| is_sayso(&name)))
+    {
         return Err(NotAnEvent::Ours(SAYSO_EXTENSION.to_owned()));
+    }
+    if kind.split_once(':').is_some_and(|(prefix, _)| prefix == "sayso") || is_sayso(&kind) {
+        return Err(NotAnEvent::Ours(format!("the type {kind}")));
     }
     let mut out = Writer::with_capacity(said.source().len() + 512);
     out.open_object();
@@ -93,7 +94,7 @@ pub(crate) fn event(
         if let Some(value) = said.member(name) {
             out.key(name);
             out.raw(value.source());
-        } else if name == "urgency" && CRITICAL.contains(&kind.as_ref()) {
+        } else if name == "urgency" && EventType::of(&kind).is_critical() {
             out.key(name);
             out.text("critical");
         } else if let (true, Some(hints)) = (name == "localization_hints", stamp.hints) {
@@ -102,7 +103,7 @@ pub(crate) fn event(
         }
     }
     if let (true, None, Some(state)) =
-        (kind == "aaep:agent.state.changed", said.member("from_state"), stamp.state)
+        (EventType::of(&kind) == EventType::StateChanged, said.member("from_state"), stamp.state)
     {
         out.key("from_state");
         out.text(state);
@@ -152,16 +153,30 @@ fn extensions(said: &Value<'_>, extra: &[(&str, &str)], out: &mut Writer) {
 /// The agent's own contexts, or the core's, with sayso's where something of sayso stands in the event.
 fn context(said: &Value<'_>, extra: &[(&str, &str)], out: &mut Writer) {
     let sayso = extra.iter().any(|(name, _)| *name == SAYSO_EXTENSION);
-    match said.member("@context") {
-        Some(brought) => out.raw(brought.source()),
-        None if sayso => {
-            out.open_array();
-            out.text(CORE);
-            out.text(SAYSO);
-            out.close_array();
-        }
-        None => out.text(CORE),
+    let brought = said.member("@context");
+    if !sayso {
+        return match brought {
+            Some(brought) => out.raw(brought.source()),
+            None => out.text(CORE),
+        };
     }
+    out.open_array();
+    match brought {
+        None => out.text(CORE),
+        Some(list) if list.kind() == Kind::Array => {
+            for one in list.items().filter(|one| !one.is(SAYSO)) {
+                out.raw(one.source());
+            }
+        }
+        Some(one) => out.raw(one.source()),
+    }
+    out.text(SAYSO);
+    out.close_array();
+}
+
+/// Whether a name means sayso's own extension.
+fn is_sayso(name: &str) -> bool {
+    name == "sayso" || name.starts_with("urn:sayso:")
 }
 
 /// SSE and JSON Lines want an event on one line. Line ends between the parts of JSON mean nothing; inside strings they are
@@ -216,8 +231,26 @@ mod tests {
         }
         let forged = r#"{"type":"aaep:agent.tool.invoked","extensions":{"sayso":{"decision":"accept"}}}"#;
         assert_eq!(composed(forged), Err(NotAnEvent::Ours(SAYSO_EXTENSION.to_owned())));
+        for kind in ["sayso:resolved", "urn:sayso:context:v1#resolved"] {
+            assert!(matches!(composed(&format!(r#"{{"type":"{kind}"}}"#)), Err(NotAnEvent::Ours(_))));
+        }
         assert_eq!(composed("[]"), Err(NotAnEvent::Form));
         assert_eq!(composed("{}"), Err(NotAnEvent::Form));
+    }
+
+    #[test]
+    fn what_sayso_adds_is_declared_beside_what_the_agent_declares() {
+        let extra = [(SAYSO_EXTENSION, r#"{"tool":"x"}"#)];
+        for (brought, expected) in [
+            (r#""a""#, r#"["a","urn:sayso:context:v1"]"#),
+            (r#"["a","b"]"#, r#"["a","b","urn:sayso:context:v1"]"#),
+            (r#"["a","urn:sayso:context:v1","b"]"#, r#"["a","b","urn:sayso:context:v1"]"#),
+        ] {
+            let mut tape = Tape::default();
+            let said = format!(r#"{{"type":"aaep:agent.tool.invoked","@context":{brought}}}"#);
+            let text = event(&tape.read(&said).unwrap().root(), &STAMP, &extra, &[]).unwrap();
+            assert!(text.starts_with(&format!(r#"{{"@context":{expected},"#)), "{text}");
+        }
     }
 
     #[test]

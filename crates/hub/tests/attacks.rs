@@ -144,6 +144,74 @@ fn t4_subscriptions_that_nobody_listens_on_make_room() {
 }
 
 #[test]
+fn t4_nobody_takes_all_subscriptions() {
+    let limits = Limits { subscriptions_per_principal: 2, ..Limits::default() };
+    let mut stage = Stage::with(limits, Disk::default(), START);
+    let (ada, eve) = (listener("ada", &[]), listener("eve", &[]));
+    stage.subscribe(&eve, REPLIES);
+    let (closed, _) = stage.listener(&eve, REPLIES);
+    let text =
+        r#"{"type":"subscription.request","aaep_version":"1.0.0","subscriber_id":"ear","capabilities":{}}"#;
+    let subscribe = Command::Subscribe { text: text.to_owned() };
+    let refused = stage.ask_hub(&eve, subscribe.clone());
+    let Answer::Rejected(json, code) = &refused else { panic!("{refused:?}") };
+    assert_eq!((code.as_str(), text_of(json, "reason_code").as_str()), ("rate_limit", "rate_limit"));
+    assert!(text_of(json, "reason_message").contains("too many subscriptions"), "{json}");
+    stage.subscribe(&ada, REPLIES);
+    let text = format!(r#"{{"type":"subscription.close","subscription_id":"{closed}"}}"#);
+    assert_eq!(stage.ask_hub(&eve, Command::Say { text }), Answer::Done);
+    stage.subscribe(&eve, REPLIES);
+    assert!(matches!(stage.ask_hub(&eve, subscribe), Answer::Rejected(..)));
+}
+
+#[test]
+fn t4_an_agent_that_marks_everything_critical_is_told_to_stop_and_drowns_nobody() {
+    let limits = Limits { criticals_per_minute: 3, ..Limits::default() };
+    let mut stage = Stage::with(limits, Disk::default(), START);
+    let (bank, post) = (agent("bank"), agent("post"));
+    let (_, ear) = stage.listener(&listener("ada", &[]), REPLIES);
+    let (session, other) = (stage.start(&bank), stage.start(&post));
+    stage.heard(ear);
+    let shout = r#"{"type":"aaep:agent.progress.updated","urgency":"critical","progress":{"percent":5},"summary_normal":"Look!"}"#;
+    let calm =
+        r#"{"type":"aaep:agent.progress.updated","progress":{"percent":5},"summary_normal":"Working."}"#;
+    let full_name = shout.replace("aaep:", "https://aaep-protocol.org/types/");
+    assert!(matches!(stage.publish(&bank, &session, &[shout, calm]), Answer::Found(_)));
+    assert!(matches!(stage.publish(&bank, &session, &[shout, &full_name]), Answer::Found(_)));
+    for events in [&[shout][..], &[calm, &full_name], &[r#"{"type":"aaep:agent.handoff.requested"}"#]] {
+        let refused = stage.publish(&bank, &session, events);
+        let Answer::Full(why) = &refused else { panic!("{refused:?}") };
+        assert!(why.contains("3 critical events in a minute"), "{why}");
+    }
+    assert!(
+        matches!(stage.publish(&bank, &session, &[calm]), Answer::Found(_)),
+        "what is not critical may go on"
+    );
+    assert!(matches!(stage.confirm(&bank, &session, TRANSFER), Answer::Made(_)), "and so may questions");
+    assert!(matches!(stage.publish(&post, &other, &[shout]), Answer::Found(_)), "and so may others");
+    assert_eq!(stage.heard(ear).iter().filter(|event| event.contains("Look!")).count(), 4);
+    stage.wait(60_000);
+    assert!(matches!(stage.publish(&bank, &session, &[shout]), Answer::Found(_)));
+}
+
+#[test]
+#[ignore = "open questions are capped, but not how many are asked and withdrawn by ending their session: 200 here, each critical"]
+fn t4_questions_that_are_asked_and_withdrawn_at_once_are_capped_too() {
+    let mut stage = Stage::new();
+    let bank = agent("bank");
+    stage.listener(&listener("ada", &[]), REPLIES);
+    let mut made = 0;
+    for _ in 0..200 {
+        let session = stage.start(&bank);
+        made += usize::from(matches!(stage.confirm(&bank, &session, TRANSFER), Answer::Made(_)));
+        let end = r#"{"type":"aaep:agent.session.cancelled","cancelled_by":"producer","summary_normal":"Never mind."}"#;
+        let ended = stage.publish(&bank, &session, &[end]);
+        assert!(matches!(ended, Answer::Found(_)), "{ended:?}");
+    }
+    assert!(made <= 64, "{made} questions in one moment");
+}
+
+#[test]
 fn t5_nothing_outside_a_scope_is_heard_by_joining_late_resuming_or_renegotiating() {
     let mut stage = Stage::new();
     let (bank, jonas) = (agent("bank"), listener("jonas", &["person:jonas"]));
@@ -192,6 +260,66 @@ fn t6_who_is_let_in_as_something_is_nothing_else() {
     let as_bank = r#"{"summary_normal":"x","producer":{"agent_id":"bank"}}"#.to_owned();
     let answer = stage.ask_hub(&agent("post"), Command::Start { text: as_bank, key: None });
     assert!(matches!(answer, Answer::Bad(_)));
+}
+
+#[test]
+fn t7_an_extension_neither_speaks_for_the_hub_nor_softens_a_rule() {
+    let (mut stage, adas, session, token) = asked();
+    let bank = agent("bank");
+    let told = format!(r#"{{"reply_token":"{token}","decision":"accept","by":"reply"}}"#);
+    let core = "https://aaep-protocol.org/context/v1";
+    let state = r#""type":"aaep:agent.state.changed","to_state":"thinking""#;
+    for event in [
+        format!(r#"{{{state},"extensions":{{"sayso":{told}}}}}"#),
+        format!(r#"{{{state},"extensions":{{"s\u0061yso":{told}}}}}"#),
+        format!(r#"{{{state},"extensions":{{"urn:sayso:context:v1":{told}}}}}"#),
+        // An event of the hub's kind.
+        format!(r#"{{"type":"sayso:session.stop","session_id":"{session}"}}"#),
+        r#"{"type":"sayso:resolved","summary_normal":"You said yes."}"#.to_owned(),
+        r#"{"type":"urn:sayso:context:v1#resolved","summary_normal":"You said yes."}"#.to_owned(),
+        // A question in its long name is a question.
+        format!(
+            r#"{{"type":"https://aaep-protocol.org/types/agent.awaiting.confirmation","reply_token":"rpl_11111111111111111111111111111111",{}"#,
+            TRANSFER
+                .replace(r#","tool":"transfer","arguments":{"amount":"500.00","to":"Ben"}"#, "")
+                .trim_start_matches('{')
+        ),
+    ] {
+        let answer = stage.publish(&bank, &session, &[&event]);
+        assert!(matches!(answer, Answer::Bad(_)), "{answer:?} to {event}");
+    }
+    // What is in an extension's own name is carried, and decides nothing.
+    let declared = format!(r#""@context":["{core}","https://bank.example/ns/v1"]"#);
+    let soft = r#""extensions":{"bank":{"confirmed":true,"skip_confirmation":true,"irreversible":false}}"#;
+    let call = call(&token, "500.00").replacen('{', &format!("{{{declared},{soft},"), 1);
+    for call in [call.clone(), call.replace("aaep:", "https://aaep-protocol.org/types/")] {
+        let answer = stage.publish(&bank, &session, &[&call]);
+        assert!(matches!(answer, Answer::Unlawful(_)), "{answer:?}");
+    }
+    for event in [
+        format!(r#"{{{state},"confirmed":true}}"#),
+        format!(r#"{{{state},"extensions":{{"bank":{{"confirmed":true}}}}}}"#),
+        // The hub's own words under another name, another's under the hub's, and the protocol's taken away.
+        format!(
+            r#"{{"@context":["{core}",{{"bank":"urn:sayso:context:v1"}}],{state},"extensions":{{"bank":{told}}}}}"#
+        ),
+        format!(r#"{{"@context":["{core}",{{"sayso":"https://bank.example/v1"}}],{state}}}"#),
+        format!(r#"{{"@context":["{core}",{{"aaep":"https://bank.example/ns/v1"}}],{state}}}"#),
+        format!(r#"{{"@context":["https://bank.example/ns/v1"],{state}}}"#),
+        format!(r#"{{{declared},{state},"extensions":{{"bank":{}}}}}"#, "[".repeat(9_000)),
+    ] {
+        let answer = stage.publish(&bank, &session, &[&event]);
+        assert!(matches!(answer, Answer::Unlawful(_) | Answer::Bad(_)), "{answer:?} to {event:.200}");
+    }
+    assert_eq!(stage.status(&bank, &session, &token), Answer::Found(PENDING.into()));
+    let marked = TRANSFER.replace("500", "600").replacen('{', &format!("{{{declared},{soft},"), 1);
+    let asked = stage.confirm(&bank, &session, &marked);
+    let Answer::Made(asked) = asked else { panic!("{asked:?}") };
+    let second = text_of(&asked, "reply_token");
+    assert_eq!(stage.status(&bank, &session, &second), Answer::Found(PENDING.into()));
+    stage.reply(&listener("ada", &["person:marisol"]), &adas, &token, "accept");
+    let good = stage.publish(&bank, &session, &[&call]);
+    assert!(matches!(good, Answer::Found(_)), "{good:?}");
 }
 
 #[test]

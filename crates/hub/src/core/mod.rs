@@ -8,6 +8,7 @@
 mod agent;
 mod ask;
 mod attach;
+mod criticals;
 mod lanes;
 mod listener;
 mod output;
@@ -41,6 +42,10 @@ pub struct Limits {
     pub sessions: usize,
     /// Open subscriptions.
     pub subscriptions: usize,
+    /// Open subscriptions of one principal; without authentication all are of one, and this is not looked at.
+    pub subscriptions_per_principal: usize,
+    /// Critical events of one agent in a minute, beside its questions, which have limits of their own.
+    pub criticals_per_minute: usize,
     /// Events in one request.
     pub events_in_request: usize,
     /// Tools, outputs and questions that are open in one session, each.
@@ -60,6 +65,8 @@ impl Default for Limits {
         Self {
             sessions: 10_000,
             subscriptions: 100_000,
+            subscriptions_per_principal: 1_000,
+            criticals_per_minute: 60,
             events_in_request: 1_000,
             open_in_session: 256,
             questions: consent::Limits::default(),
@@ -99,6 +106,7 @@ pub struct Core {
     listeners: HashMap<crate::ListenerId, Box<str>>,
     lanes: Lanes,
     questions: Questions<RandomState>,
+    criticals: criticals::Criticals,
     waiting: Vec<ask::Waiting>,
     /// The position of the last event.
     position: u64,
@@ -162,6 +170,7 @@ impl Core {
             listeners: HashMap::new(),
             lanes: Lanes::default(),
             questions: Questions::new(limits.questions, RandomState::new()),
+            criticals: criticals::Criticals::default(),
             waiting: Vec::new(),
             position: 0,
             staged: Staged::default(),

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use aaep::check::Checked;
 use aaep::consent::{Action, Call};
-use aaep::event::{Event, Urgency};
-use aaep::json::Tape;
+use aaep::event::{Event, EventType, Urgency};
+use aaep::json::{Tape, Value};
 use aaep::rule::{Face, Finding, Findings, Severity};
 use aaep::session::{Body, Step};
 use aaep::{ReplyToken, Timestamp};
@@ -34,14 +34,22 @@ impl Core {
         if let Some(answer) = self.remembered(who, key, &digest, Answer::Found) {
             return answer;
         }
-        if self.own(who, session).is_none() {
+        let Some(agent) = self.own(who, session).map(|live| live.agent.clone()) else {
             return Answer::NotFound;
-        }
-        if events.iter().any(|event| asks(event)) {
-            return Answer::Bad("a question is asked as a confirmation or a clarification".to_owned());
-        }
+        };
         if events.is_empty() || events.len() > self.limits.events_in_request {
             return Answer::Bad(format!("a request has 1 to {} events", self.limits.events_in_request));
+        }
+        let kinds: Vec<Kind> = events.iter().map(|event| Kind::of(event)).collect();
+        if kinds.contains(&Kind::Question) {
+            return Answer::Bad("a question is asked as a confirmation or a clarification".to_owned());
+        }
+        let critical = kinds.iter().filter(|kind| **kind == Kind::Critical).count();
+        let most = self.limits.criticals_per_minute;
+        if !self.criticals.take(&agent, critical, most, now) {
+            return Answer::Full(format!(
+                "An agent may publish {most} critical events in a minute; nothing was applied."
+            ));
         }
         match self.emit(session, events, now) {
             Ok(ids) => {
@@ -112,7 +120,7 @@ impl Core {
         // What binds a call to its question stands beside the payload, and is not told to listeners.
         let root = doc.root();
         let token = root.member("reply_token").and_then(|token| ReplyToken::parse(&token.text()?).ok());
-        let is_call = root.member("type").is_some_and(|kind| kind.is("aaep:agent.tool.invoked"));
+        let is_call = type_of(&root) == Some(EventType::ToolInvoked);
         let arguments = root.member("arguments").map(|arguments| arguments.source().to_owned());
         let hidden: &[&str] = if is_call { &["reply_token", "arguments"] } else { &[] };
         let bound = match (is_call, root.member("tool").and_then(|tool| tool.text()), &arguments) {
@@ -201,13 +209,33 @@ impl Core {
     }
 }
 
-/// Whether an event asks a person: what is only published could not be answered.
-fn asks(event: &str) -> bool {
-    let mut tape = Tape::default();
-    let Ok(doc) = tape.read(event) else { return false };
-    doc.root().member("type").is_some_and(|kind| {
-        kind.is("aaep:agent.awaiting.confirmation") || kind.is("aaep:agent.awaiting.clarification")
-    })
+/// What must be known of an event before it is judged.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// It asks a person: what is only published could not be answered.
+    Question,
+    /// It waits for nobody.
+    Critical,
+    Other,
+}
+
+impl Kind {
+    fn of(event: &str) -> Self {
+        let mut tape = Tape::default();
+        let Ok(doc) = tape.read(event) else { return Self::Other };
+        let root = doc.root();
+        match type_of(&root) {
+            Some(EventType::AwaitingConfirmation | EventType::AwaitingClarification) => Self::Question,
+            Some(kind) if kind.is_critical() => Self::Critical,
+            _ if root.member("urgency").is_some_and(|urgency| urgency.is("critical")) => Self::Critical,
+            _ => Self::Other,
+        }
+    }
+}
+
+/// The type of an event, however it is spelled.
+fn type_of(event: &Value<'_>) -> Option<EventType> {
+    Some(EventType::of(&event.member("type")?.text()?))
 }
 
 impl Live {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use aaep::SubscriptionId;
 use aaep::json::Writer;
-use aaep::message::{Message, SubscriptionRejected};
+use aaep::message::{Message, ReasonCode, SubscriptionRejected};
 use aaep::negotiate::{Offer, Terms, answer};
 use aaep::shape::Wants;
 
@@ -54,6 +54,10 @@ impl Core {
         if self.subscriptions.len() >= self.limits.subscriptions {
             return Answer::Full("too many subscriptions are open".to_owned());
         }
+        if self.has_too_many(who) {
+            let why = "This token has too many subscriptions open.";
+            return rejection(SubscriptionRejected::new(ReasonCode::RateLimit, why));
+        }
         let mut random = [0; 16];
         self.fill(&mut random);
         let id =
@@ -78,6 +82,15 @@ impl Core {
                 Answer::Accepted(accepted)
             }
         }
+    }
+
+    fn has_too_many(&self, who: &Principal) -> bool {
+        let most = self.limits.subscriptions_per_principal;
+        // As long as there are fewer in all, there is nothing to count.
+        let own = |one: &&Subscription| *one.principal == *who.name;
+        !who.open
+            && self.subscriptions.len() >= most
+            && self.subscriptions.values().filter(own).count() >= most
     }
 
     pub(super) fn offer_to(&self, who: &Principal) -> Offer {

@@ -60,6 +60,8 @@ pub(crate) enum Purpose {
 pub(crate) const LIMITS: Limits = Limits {
     sessions: 64,
     subscriptions: 10_000,
+    subscriptions_per_principal: 1_000,
+    criticals_per_minute: 10_000,
     events_in_request: 100,
     open_in_session: 16,
     questions: aaep::consent::Limits {
