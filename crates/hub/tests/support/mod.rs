@@ -24,6 +24,15 @@ struct Inner {
     full: bool,
     unreadable: bool,
     seen: Vec<Seen>,
+    calls: Vec<&'static str>,
+}
+
+impl Inner {
+    /// A call of the journal.
+    fn called(&mut self, name: &'static str) -> &mut Memory {
+        self.calls.push(name);
+        &mut self.memory
+    }
 }
 
 /// What was written, for whoever watches the disk.
@@ -92,6 +101,11 @@ impl Disk {
         std::mem::take(&mut self.0.lock().unwrap().seen)
     }
 
+    /// Which calls the hub made since this was last asked.
+    pub(crate) fn calls(&self) -> Vec<&'static str> {
+        std::mem::take(&mut self.0.lock().unwrap().calls)
+    }
+
     pub(crate) fn position_of(&self, event_id: &str) -> Option<u64> {
         self.0.lock().unwrap().memory.position_of(event_id).unwrap().map(Position::get)
     }
@@ -108,6 +122,7 @@ impl Disk {
 impl Journal for Disk {
     fn commit(&mut self, batch: &[Entry<'_>]) -> Result<(), Error> {
         let mut inner = self.0.lock().unwrap();
+        inner.calls.push("commit");
         if inner.full {
             return Err(Error::Full);
         }
@@ -118,28 +133,29 @@ impl Journal for Disk {
     }
     fn restore(&mut self) -> Result<Alive, Error> {
         let mut inner = self.0.lock().unwrap();
+        inner.calls.push("restore");
         if inner.unreadable { Err(Error::Full) } else { inner.memory.restore() }
     }
     fn events(&mut self, after: Position, limit: usize) -> Result<Vec<StoredEvent>, Error> {
-        self.0.lock().unwrap().memory.events(after, limit)
+        self.0.lock().unwrap().called("events").events(after, limit)
     }
     fn events_of(&mut self, session: &str, after: Position, limit: usize) -> Result<Vec<StoredEvent>, Error> {
-        self.0.lock().unwrap().memory.events_of(session, after, limit)
+        self.0.lock().unwrap().called("events_of").events_of(session, after, limit)
     }
     fn position_of(&mut self, event_id: &str) -> Result<Option<Position>, Error> {
-        self.0.lock().unwrap().memory.position_of(event_id)
+        self.0.lock().unwrap().called("position_of").position_of(event_id)
     }
     fn idempotent(&mut self, principal: &str, key: &str) -> Result<Option<Remembered>, Error> {
-        self.0.lock().unwrap().memory.idempotent(principal, key)
+        self.0.lock().unwrap().called("idempotent").idempotent(principal, key)
     }
     fn decision(&mut self, token: &str) -> Result<Option<StoredDecision>, Error> {
-        self.0.lock().unwrap().memory.decision(token)
+        self.0.lock().unwrap().called("decision").decision(token)
     }
     fn trim(&mut self, keep: &Retention, now: i64) -> Result<Trimmed, Error> {
-        self.0.lock().unwrap().memory.trim(keep, now)
+        self.0.lock().unwrap().called("trim").trim(keep, now)
     }
     fn size(&mut self) -> Result<u64, Error> {
-        self.0.lock().unwrap().memory.size()
+        self.0.lock().unwrap().called("size").size()
     }
 }
 
