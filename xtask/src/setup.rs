@@ -10,7 +10,7 @@ const CARGO_FUZZ: &str = "0.13.2";
 /// Installs what is missing.
 pub(crate) fn run() -> Result<(), String> {
     let missing: Vec<String> =
-        [component("rustfmt", "fmt"), component("clippy", "clippy"), compiler(), cargo_fuzz()]
+        [component("rustfmt", "fmt"), component("clippy", "clippy"), compiler(), strace(), cargo_fuzz()]
             .into_iter()
             .filter_map(Result::err)
             .collect();
@@ -37,9 +37,20 @@ fn compiler() -> Result<(), String> {
     if works(Command::new("c++").arg("--version")) {
         return Ok(());
     }
+    debian("g++").map_err(|why| format!("a C++ compiler ({why})"))
+}
+
+/// A test watches the hub's calls of the system: that what it acknowledges is on disk.
+fn strace() -> Result<(), String> {
+    if !cfg!(target_os = "linux") || works(Command::new("strace").arg("-V")) {
+        return Ok(());
+    }
+    debian("strace").map_err(|why| format!("strace ({why})"))
+}
+
+fn debian(package: &str) -> Result<(), String> {
     let _ = command(Command::new("apt-get").args(["update", "-q"]));
-    command(Command::new("apt-get").args(["install", "-y", "-q", "g++"]))
-        .map_err(|why| format!("a C++ compiler ({why})"))
+    command(Command::new("apt-get").args(["install", "-y", "-q", package]))
 }
 
 fn cargo_fuzz() -> Result<(), String> {

@@ -172,6 +172,11 @@ fn journal(arguments: &Arguments) -> Result<Box<dyn Journal>, String> {
     let path = arguments.data.join("journal.sqlite");
     let sqlite =
         Sqlite::open(&path, &Settings::default()).map_err(|error| format!("{}: {error}", path.display()))?;
+    // As SQLite itself says it is, on the connection that will write.
+    let settings = sqlite.settings().map_err(|error| error.to_string())?;
+    let durable = settings.iter().filter(|(name, _)| ["journal_mode", "synchronous"].contains(name));
+    let said: Vec<_> = durable.map(|(name, value)| format!("{name}={value}")).collect();
+    tell(&format!("journal {}: {}", path.display(), said.join(" ")));
     Ok(Box::new(sqlite))
 }
 

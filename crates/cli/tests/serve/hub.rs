@@ -7,6 +7,9 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
+/// How a hub ended that did not start: its exit code, and what it said.
+pub(crate) type Ended = (Option<i32>, Vec<String>);
+
 /// A hub that runs until it is dropped.
 pub(crate) struct Hub {
     child: Child,
@@ -23,13 +26,19 @@ impl Hub {
 
     /// Starts it by a command that becomes it.
     pub(crate) fn start_as(command: &mut Command) -> Self {
+        Self::run(command).unwrap_or_else(|(code, said)| panic!("it ended with {code:?}: {said:?}"))
+    }
+
+    /// Runs a command that becomes a hub, or ends.
+    pub(crate) fn run(command: &mut Command) -> Result<Self, Ended> {
         #[allow(clippy::zombie_processes, reason = "it is waited for when the hub is dropped")]
         let mut child =
             command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
         let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
         let mut said = Vec::new();
         loop {
-            let line = lines.next().unwrap_or_else(|| panic!("it ended: {said:?}")).unwrap();
+            let Some(line) = lines.next() else { return Err((child.wait().unwrap().code(), said)) };
+            let line = line.unwrap();
             if let Some(address) = line.strip_prefix("listening on http://") {
                 let address = address.to_owned();
                 // What it says later must not block it.
@@ -39,7 +48,7 @@ impl Hub {
                         let _ = tell.send(line);
                     }
                 });
-                return Self { child, address, said, later };
+                return Ok(Self { child, address, said, later });
             }
             said.push(line);
         }
@@ -57,6 +66,7 @@ impl Hub {
         Client::of(&self.address)
     }
 
+    /// Its process.
     pub(crate) fn id(&self) -> String {
         self.child.id().to_string()
     }

@@ -9,6 +9,7 @@
 
 mod abuse;
 mod crash;
+mod durable;
 mod hub;
 mod killed;
 mod life;
