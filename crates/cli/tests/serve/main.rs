@@ -9,6 +9,9 @@
 
 mod abuse;
 mod crash;
+mod damaged;
+#[cfg(target_os = "linux")]
+mod disk;
 mod durable;
 mod hub;
 mod killed;

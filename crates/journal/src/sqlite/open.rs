@@ -68,7 +68,12 @@ pub(super) fn beside(path: &Path, ending: &str) -> PathBuf {
 /// Runs one of SQLite's checks.
 pub(super) fn examine(connection: &Connection, check: &str) -> Result<(), Error> {
     let verdict: String = connection.query_row(check, (), |row| row.get(0)).map_err(fault)?;
-    if verdict == "ok" { Ok(()) } else { Err(Error::Corrupt(Place::File, Some(verdict.into()))) }
+    if verdict == "ok" {
+        return Ok(());
+    }
+    // It may be a report of several lines, and an error is one.
+    let verdict: Vec<_> = verdict.lines().collect();
+    Err(Error::Corrupt(Place::File, Some(verdict.join(" ").into())))
 }
 
 pub(super) fn settings(connection: &Connection) -> Result<Vec<(&'static str, String)>, Error> {
