@@ -8,17 +8,21 @@
 )]
 
 mod abuse;
+mod addresses;
 mod crash;
 mod damaged;
 #[cfg(target_os = "linux")]
 mod disk;
 mod durable;
+mod floods;
 mod hub;
 mod killed;
 mod life;
 mod messages;
 mod observe;
+mod slow;
 mod stdio;
+mod threats;
 mod tokens;
 mod unix;
 mod websocket;

@@ -27,6 +27,7 @@ pub(super) async fn answer(server: &Server, head: &Head, body: Vec<u8>) -> Reply
 
 async fn routed(server: &Server, head: &Head, body: Vec<u8>) -> Result<Reply, Response> {
     check_origin(server, head)?;
+    no_token(head)?;
     let parts: Vec<&str> = head.path.split('/').skip(1).collect();
     let whole = |response| Ok(Reply::Whole(response));
     match (head.method, parts.as_slice()) {
@@ -34,6 +35,7 @@ async fn routed(server: &Server, head: &Head, body: Vec<u8>) -> Result<Reply, Re
             return health(server, head).map(Reply::Whole);
         }
         (Method::Get | Method::Head, [".well-known", "aaep-manifest.json"]) => {
+            none(head)?;
             return whole(Response::new(Status::Ok).json(server.manifest.clone()));
         }
         _ => {}
@@ -163,14 +165,19 @@ async fn attach(server: &Server, head: &Head, who: Principal) -> Result<Reply, R
     }
 }
 
-/// Who asks: by token, by cookie, or anybody where nobody is asked. A token in an address is refused.
-fn who(server: &Server, head: &Head) -> Result<Principal, Response> {
+/// A token in an address is refused, whatever is asked and whoever asks.
+fn no_token(head: &Head) -> Result<(), Response> {
     if head.query.as_deref().is_some_and(|query| query.contains("token=")) {
         return Err(Response::problem(
             Status::BadRequest,
             "A token in an address is seen by others; use a header.",
         ));
     }
+    Ok(())
+}
+
+/// Who asks: by token, by cookie, or anybody where nobody is asked.
+fn who(server: &Server, head: &Head) -> Result<Principal, Response> {
     let tokens = match &server.door {
         Door::Open => return Ok(Principal::anybody()),
         Door::Tokens(tokens) => tokens,
