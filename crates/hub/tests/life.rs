@@ -254,3 +254,34 @@ fn a_wait_that_comes_in_the_same_turn_as_the_answer_is_answered() {
     let [Answer::Done, Answer::Found(resolved)] = &answers else { panic!("{answers:?}") };
     assert_eq!(text_of(resolved, "decision"), "accept");
 }
+
+#[test]
+fn a_session_is_stopped_whatever_is_open_in_it() {
+    let mut stage = Stage::new();
+    let (bank, ada) = (agent("bank"), listener("ada", &[]));
+    let (subscription, ear) = stage.listener(&ada, REPLIES);
+    let session = stage.start(&bank);
+    let tool = r#"{"type":"aaep:agent.tool.invoked","tool":"look","tool_call_id":"call_9","risk_level":"low","summary_normal":"Looking."}"#;
+    let text = "Half a sen".to_owned();
+    let piece =
+        Command::Output { session: session.clone(), output_id: None, text, complete: false, key: None };
+    assert!(matches!(stage.ask_hub(&bank, piece), Answer::Found(_)));
+    let called = stage.publish(&bank, &session, &[tool]);
+    assert!(matches!(called, Answer::Found(_)), "{called:?}");
+    let Answer::Made(asked) = stage.confirm(&bank, &session, TRANSFER) else { panic!() };
+    stage.heard(ear);
+    let at = aaep::Timestamp::from_unix_millis(stage.now).unwrap();
+    let text = format!(
+        r#"{{"type":"sayso:session.stop","session_id":"{session}","subscription_id":"{subscription}","timestamp":"{at}"}}"#
+    );
+    assert_eq!(stage.ask_hub(&ada, Command::Say { text }), Answer::Done);
+    let heard = stage.heard(ear);
+    let kinds = types(&heard);
+    assert_eq!(kinds.last().unwrap(), "session.cancelled", "{kinds:?}");
+    assert!(kinds.contains(&"tool.completed".to_owned()) && kinds.contains(&"output.streaming".to_owned()));
+    let Answer::Found(told) = stage.status(&bank, &session, &text_of(&asked, "reply_token")) else {
+        panic!()
+    };
+    assert_eq!(text_of(&told, "status"), "stopped");
+    assert_eq!(stage.publish(&bank, &session, &[tool]), Answer::NotFound);
+}

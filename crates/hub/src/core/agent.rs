@@ -120,13 +120,17 @@ impl Core {
         let Some(live) = self.sessions.get_mut(id) else { return };
         // Should something stand in the way of a proper end, it is tried again after another lease.
         live.lease = now.saturating_add(self.limits.lease);
+        let last = r#"{"type":"aaep:agent.session.errored","localization_hints":{"primary_language":"en"},"error_category":"transient","error_code":"AGENT_GONE","recoverable":false,"summary_normal":"The agent is gone; its session was ended for it."}"#;
+        self.end_with(id, GONE, last, now);
+    }
+
+    /// Ends a session with this last word, after what is open in it is closed for the agent, and why is said.
+    pub(super) fn end_with(&mut self, id: &str, why: [&str; 2], last: &str, now: i64) {
+        let Some(live) = self.sessions.get(id) else { return };
         let mut events: Vec<String> =
-            live.tools.iter().map(|(tool, call)| closed_tool(tool, call.as_deref())).collect();
+            live.tools.iter().map(|(tool, call)| closed_tool(tool, call.as_deref(), why)).collect();
         events.extend(live.outputs.iter().map(|(id, position)| closed_output(id.as_deref(), *position)));
-        events.push(
-            r#"{"type":"aaep:agent.session.errored","localization_hints":{"primary_language":"en"},"error_category":"transient","error_code":"AGENT_GONE","recoverable":false,"summary_normal":"The agent is gone; its session was ended for it."}"#
-                .to_owned(),
-        );
+        events.push(last.to_owned());
         let _ = self.emit(id, &events, now);
     }
 
@@ -262,7 +266,12 @@ fn started(root: &Value<'_>) -> String {
     writer.finish()
 }
 
-fn closed_tool(tool: &str, call: Option<&str>) -> String {
+/// Why a tool was closed for its agent: in a sentence, and in short.
+const GONE: [&str; 2] = ["The agent is gone before the tool was done.", "The agent is gone."];
+pub(super) const STOPPED: [&str; 2] =
+    ["The person stopped the session before the tool was done.", "The person stopped the session."];
+
+fn closed_tool(tool: &str, call: Option<&str>, why: [&str; 2]) -> String {
     let mut writer = Writer::default();
     writer.open_object();
     for (name, text) in [
@@ -270,8 +279,8 @@ fn closed_tool(tool: &str, call: Option<&str>) -> String {
         ("tool", Some(tool)),
         ("tool_call_id", call),
         ("status", Some("error")),
-        ("summary_normal", Some("The agent is gone before the tool was done.")),
-        ("error_message", Some("The agent is gone.")),
+        ("summary_normal", Some(why[0])),
+        ("error_message", Some(why[1])),
     ] {
         if let Some(text) = text {
             writer.key(name);

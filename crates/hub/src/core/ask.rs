@@ -8,6 +8,7 @@ use aaep::rule::Finding;
 use aaep::{ReplyToken, SubscriptionId};
 use seal::Digest;
 
+use super::agent::STOPPED;
 use super::{After, Core, Write};
 use crate::Principal;
 use crate::command::{Answer, Output, RequestId};
@@ -172,7 +173,7 @@ impl Core {
                 }
                 Outcome::Stopped(stopped) => {
                     let said = r#"{"type":"aaep:agent.session.cancelled","cancelled_by":"user","localization_hints":{"primary_language":"en"},"summary_normal":"The person stopped the session."}"#;
-                    let _ = self.emit(stopped.session.as_str(), &[said.to_owned()], now);
+                    self.end_with(stopped.session.as_str(), STOPPED, said, now);
                 }
                 _ => {}
             }
