@@ -1,11 +1,13 @@
 //! Every way in and out of the hub.
 //!
+//! - `agent`: agents on a WebSocket, as JSON-RPC.
 //! - [`auth`]: tokens, roles, scopes.
 //! - [`fanout`]: the thread that writes to all streaming listeners.
 //! - [`http`]: HTTP/1.1 as values.
 //! - `listener`: what is said on the wires that carry whole messages: WebSocket, Unix socket, stdio.
 //! - [`Server`]: connections in, requests to the hub, answers and streams out.
 
+mod agent;
 pub mod auth;
 pub mod fanout;
 pub mod http;

@@ -164,7 +164,7 @@ impl Core {
     }
 
     /// The session said its last word in this turn: all who follow it are told, except on the line that it came from.
-    pub(super) fn tell_end(&mut self, session: &str) {
+    pub(super) fn tell_session_end(&mut self, session: &str) {
         let last = self.staged.after.iter().rev().find_map(|after| match after {
             After::Event { heard, .. } if heard.event.envelope.session_id.as_str() == session => {
                 ending(&heard.event)

@@ -196,7 +196,7 @@ impl Core {
         self.decide(decided, now);
         self.staged.writes.push(Write::SessionEnded { id: session.into(), at: now });
         self.sessions.remove(session);
-        self.tell_end(session);
+        self.tell_session_end(session);
     }
 }
 

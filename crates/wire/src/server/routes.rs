@@ -7,6 +7,7 @@ use hub::command::{Answer, Command};
 
 use super::connection::Reply;
 use super::{Door, Server};
+use crate::agent;
 use crate::http::{Head, Method, Query, Response, Status};
 use crate::listener::websocket::Upgrade;
 
@@ -51,6 +52,10 @@ async fn routed(server: &Server, head: &Head, body: Vec<u8>) -> Result<Reply, Re
             json_only(&text)?;
             (Command::Say { text }, Status::Ok)
         }
+        (Method::Get, ["agent", "v1", "ws"]) => {
+            none(head)?;
+            return agent::Upgrade::asked(head, who).map(Reply::Agent);
+        }
         (Method::Post, ["agent", "v1", "sessions"]) => {
             none(head)?;
             (Command::Start { text: text(body)?, key }, Status::Created)
@@ -93,13 +98,22 @@ async fn routed(server: &Server, head: &Head, body: Vec<u8>) -> Result<Reply, Re
         }
         (
             _,
-            ["aaep", "v1", "events" | "subscriptions" | "replies" | "ws"] | ["agent", "v1", "sessions", ..],
+            ["aaep", "v1", "events" | "subscriptions" | "replies" | "ws"]
+            | ["agent", "v1", "ws"]
+            | ["agent", "v1", "sessions", ..],
         ) => {
             return whole(Response::problem(Status::MethodNotAllowed, "This address takes another method."));
         }
         _ => return whole(not_found()),
     };
     whole(response(server.bridge.ask(who, command).await, made))
+}
+
+/// Whether a request may take long: the connection is watched meanwhile, for who hangs up waits no more.
+pub(super) fn waits(head: &Head) -> bool {
+    head.method == Method::Get
+        && head.path.starts_with("/agent/v1/sessions/")
+        && head.query.as_deref().is_some_and(|query| query.contains("wait"))
 }
 
 /// Milliseconds since 1970.
@@ -188,7 +202,8 @@ fn not_found() -> Response {
     Response::problem(Status::NotFound, "There is nothing here for you.")
 }
 
-fn response(answer: Answer, made: Status) -> Response {
+/// An answer of the hub as HTTP gives it.
+pub(crate) fn response(answer: Answer, made: Status) -> Response {
     match answer {
         Answer::Accepted(json) => {
             let location = made == Status::Created;
