@@ -8,6 +8,8 @@
 )]
 
 mod abuse;
+mod agent_api;
+mod agent_ws;
 mod crash;
 mod hub;
 mod killed;
