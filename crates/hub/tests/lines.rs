@@ -71,11 +71,11 @@ fn an_answer_is_told_on_every_line_that_follows() {
     let session = start_on(&mut stage, &bank, LINE);
     assert!(matches!(stage.on(&bank, OTHER, follow(&session)), Answer::Found(_)));
     let token = ask_on(&mut stage, &bank, LINE, &session);
-    assert_eq!(stage.told(LINE), []);
+    assert_eq!(stage.notices(LINE), []);
     stage.reply(&ada, &subscription, &token, "accept");
     let Answer::Found(outcome) = stage.status(&bank, &session, &token) else { panic!() };
     let resolved = Notice::Resolved { session, token, outcome };
-    assert_eq!((stage.told(LINE), stage.told(OTHER)), (vec![resolved.clone()], vec![resolved]));
+    assert_eq!((stage.notices(LINE), stage.notices(OTHER)), (vec![resolved.clone()], vec![resolved]));
 }
 
 #[test]
@@ -100,10 +100,14 @@ fn that_the_person_stopped_it_is_told_after_its_questions() {
     let session = start_on(&mut stage, &bank, LINE);
     let token = ask_on(&mut stage, &bank, LINE, &session);
     stop(&mut stage, &ada, &subscription, &session);
-    let told = in_short(&stage.told(LINE));
+    let told = in_short(&stage.notices(LINE));
     assert_eq!(told, [(token, "reject by stopped".into()), ("stopped".into(), "user".into())]);
     assert_eq!(stage.on(&bank, LINE, follow(&session)), Answer::NotFound);
-    assert_eq!(in_short(&stage.told(LINE)), [("stopped".into(), "user".into())], "whoever asks is told why");
+    assert_eq!(
+        in_short(&stage.notices(LINE)),
+        [("stopped".into(), "user".into())],
+        "whoever asks is told why"
+    );
     assert!(format!("{:?}", stage.core).contains(" lines: 0,"), "{:?}", stage.core);
 }
 
@@ -118,7 +122,7 @@ fn the_person_stops_an_agent_in_the_middle_of_a_call_and_an_output() {
     stage.heard(ear);
     stop(&mut stage, &ada, &subscription, &session);
     assert_eq!(types(&stage.heard(ear)), ["tool.completed", "session.cancelled"]);
-    assert_eq!(in_short(&stage.told(LINE)), [("stopped".into(), "user".into())]);
+    assert_eq!(in_short(&stage.notices(LINE)), [("stopped".into(), "user".into())]);
     assert!(!is_open(&mut stage, &bank, &session));
 }
 
@@ -130,8 +134,8 @@ fn who_ends_a_session_itself_is_not_told_and_others_are() {
     stage.on(&bank, OTHER, follow(&session));
     let end = r#"{"type":"aaep:agent.session.completed","summary_normal":"Done."}"#.to_owned();
     stage.on(&bank, LINE, Command::Publish { session, events: vec![end], key: None });
-    assert_eq!(stage.told(LINE), []);
-    assert_eq!(in_short(&stage.told(OTHER)), [("stopped".into(), "completed".into())]);
+    assert_eq!(stage.notices(LINE), []);
+    assert_eq!(in_short(&stage.notices(OTHER)), [("stopped".into(), "completed".into())]);
 }
 
 #[test]
@@ -149,7 +153,7 @@ fn a_line_keeps_its_sessions_alive_and_one_lease_longer() {
     stage.wait(1);
     assert!(!is_open(&mut stage, &bank, &followed));
     stage.on(&bank, LINE, follow(&followed));
-    assert_eq!(in_short(&stage.told(LINE)), [("stopped".into(), "gone".into())]);
+    assert_eq!(in_short(&stage.notices(LINE)), [("stopped".into(), "gone".into())]);
 }
 
 #[test]
@@ -161,21 +165,21 @@ fn who_comes_back_is_told_what_was_resolved_meanwhile() {
     let token = ask_on(&mut stage, &bank, LINE, &session);
     stage.ask_hub_quietly(&bank, Command::HungUp { line: LINE });
     stage.reply(&ada, &subscription, &token, "accept");
-    assert_eq!(stage.told(LINE), []);
+    assert_eq!(stage.notices(LINE), []);
     for crash in [false, true] {
         if crash {
             stage.crash();
         }
         stage.on(&bank, OTHER, follow(&session));
-        assert_eq!(in_short(&stage.told(OTHER)), [(token.clone(), "accept by reply".into())]);
+        assert_eq!(in_short(&stage.notices(OTHER)), [(token.clone(), "accept by reply".into())]);
         stage.on(&bank, OTHER, follow(&session));
-        assert_eq!(stage.told(OTHER), [], "once on a line");
+        assert_eq!(stage.notices(OTHER), [], "once on a line");
     }
     let publish =
         Command::Publish { session: session.clone(), events: vec![call(&token, "500.00")], key: None };
     assert!(matches!(stage.on(&bank, OTHER, publish), Answer::Found(_)));
     stage.on(&bank, LINE, follow(&session));
-    assert_eq!(stage.told(LINE), [], "it was acted on");
+    assert_eq!(stage.notices(LINE), [], "it was acted on");
 }
 
 #[test]
@@ -187,15 +191,15 @@ fn who_asks_again_with_the_same_key_is_told_again_even_when_the_session_is_over(
     let Answer::Made(asked) = stage.on(&bank, LINE, ask(&session, Some("k"))) else { panic!() };
     let token = text_of(&asked, "reply_token");
     assert_eq!(stage.on(&bank, LINE, ask(&session, Some("k"))), Answer::Made(asked.clone()));
-    assert_eq!(stage.told(LINE), [], "it is open");
+    assert_eq!(stage.notices(LINE), [], "it is open");
     stage.reply(&ada, &subscription, &token, "accept");
-    stage.told(LINE);
+    stage.notices(LINE);
     assert_eq!(stage.on(&bank, LINE, ask(&session, Some("k"))), Answer::Made(asked.clone()));
-    assert_eq!(in_short(&stage.told(LINE)), [(token.clone(), "accept by reply".into())]);
+    assert_eq!(in_short(&stage.notices(LINE)), [(token.clone(), "accept by reply".into())]);
     stop(&mut stage, &ada, &subscription, &session);
     stage.crash();
     assert_eq!(stage.on(&bank, LINE, ask(&session, Some("k"))), Answer::Made(asked));
-    let told = in_short(&stage.told(LINE));
+    let told = in_short(&stage.notices(LINE));
     assert_eq!(told, [("stopped".into(), "user".into()), (token, "accept by reply".into())]);
 }
 
@@ -213,7 +217,7 @@ fn what_is_resolved_in_the_turn_in_which_a_line_comes_is_told_once() {
     );
     let coming = Command::On { line: LINE, command: Box::new(follow(&session)) };
     stage.both(&ada, Command::Say { text }, &bank, coming);
-    assert_eq!(in_short(&stage.told(LINE)), [(token, "accept by reply".into())]);
+    assert_eq!(in_short(&stage.notices(LINE)), [(token, "accept by reply".into())]);
 }
 
 #[test]
@@ -232,11 +236,11 @@ fn a_turn_that_could_not_be_written_tells_nothing_and_the_line_goes_on() {
         r#"{{"type":"sayso:session.stop","session_id":"{session}","subscription_id":"{subscription}","timestamp":"{at}"}}"#
     );
     assert!(matches!(stage.ask_hub(&ada, Command::Say { text }), Answer::Unavailable(_)));
-    assert_eq!(stage.told(LINE), []);
+    assert_eq!(stage.notices(LINE), []);
     stage.disk.fill(false);
     stage.attach(&ada, &subscription, None);
     stage.reply(&ada, &subscription, &token, "accept");
-    assert_eq!(in_short(&stage.told(LINE)), [(token, "accept by reply".into())]);
+    assert_eq!(in_short(&stage.notices(LINE)), [(token, "accept by reply".into())]);
 }
 
 #[test]
@@ -270,7 +274,7 @@ fn somebody_elses_session_is_no_session_on_a_line_either() {
             assert_eq!(stage.on(who, OTHER, ask(session, Some("k"))), Answer::NotFound);
         }
     }
-    assert_eq!(stage.told(OTHER), []);
+    assert_eq!(stage.notices(OTHER), []);
     assert_eq!(stage.on(&listener("ada", &[]), OTHER, follow(&open)), Answer::NotFound);
 }
 

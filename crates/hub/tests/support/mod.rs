@@ -222,7 +222,7 @@ impl Stage {
     }
 
     /// What was told on a line since this was last asked.
-    pub(crate) fn told(&mut self, line: LineId) -> Vec<Notice> {
+    pub(crate) fn notices(&mut self, line: LineId) -> Vec<Notice> {
         self.notices.extract_if(.., |(to, _)| *to == line).map(|(_, notice)| notice).collect()
     }
 
