@@ -3,7 +3,7 @@
 use aaep::rule::Finding;
 
 use crate::delivery::Frame;
-use crate::{LaneId, ListenerId, Principal};
+use crate::{LaneId, LineId, ListenerId, Principal};
 
 /// Names a question to the hub, so that its answer finds the one who asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -90,6 +90,36 @@ pub enum Command {
         /// Until when it waits; milliseconds since 1970.
         until: i64,
     },
+    /// Nobody waits for the answer to this request any more. It has no answer itself.
+    Forget {
+        /// Which.
+        request: RequestId,
+    },
+    /// Something that an agent says on a line: from then on the line follows the session, is told how its questions are
+    /// resolved and that it ended, and keeps it alive.
+    On {
+        /// The line.
+        line: LineId,
+        /// What is said.
+        command: Box<Command>,
+    },
+    /// Nothing but to follow a session; means something on a line only.
+    Follow {
+        /// The session.
+        session: String,
+    },
+    /// A line is gone. It has no answer.
+    HungUp {
+        /// Which.
+        line: LineId,
+    },
+}
+
+impl Command {
+    /// Whether it is told and not asked: nobody waits for an answer.
+    pub(crate) fn is_quiet(&self) -> bool {
+        matches!(self, Self::Detached { .. } | Self::Forget { .. } | Self::HungUp { .. })
+    }
 }
 
 /// What the hub answers.
@@ -122,12 +152,36 @@ pub enum Answer {
     Unavailable(String),
 }
 
+/// What an agent is told on a line without having asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Notice {
+    /// A question is resolved.
+    Resolved {
+        /// The session.
+        session: String,
+        /// The question.
+        token: String,
+        /// How, as JSON: what a wait would be answered.
+        outcome: String,
+    },
+    /// A session is over, and not by what was said on this line.
+    Stopped {
+        /// The session.
+        session: String,
+        /// By whom or what: `user` and the other words of `cancelled_by`, `gone`, `completed`, `errored`, `ended`.
+        reason: &'static str,
+    },
+}
+
 /// What is to be done after a turn.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Output {
     /// An answer.
     Answer(RequestId, Answer),
+    /// Something for an agent's line. What it asked in the same turn is answered before.
+    Notice(LineId, Notice),
     /// A frame for everybody on a lane.
     Frame(LaneId, std::sync::Arc<Frame>),
     /// A connection joins a lane.

@@ -34,7 +34,7 @@ pub use error::{Cause, Conflict, Error, Place, Reason};
 pub use memory::Memory;
 pub use retention::{Retention, Trimmed};
 pub use sqlite::{Settings, Sqlite};
-use stored::{Alive, Remembered, StoredDecision, StoredEvent};
+use stored::{Alive, Remembered, StoredDecision, StoredEvent, StoredSession};
 
 /// A log of events and a ledger of consent, written by one thread.
 ///
@@ -72,6 +72,9 @@ pub trait Journal: Send {
 
     /// Where the event with this id is; `None` if it never was or was trimmed.
     fn position_of(&mut self, event_id: &str) -> Result<Option<Position>, Error>;
+
+    /// The session of this id, open or ended; `None` if it never was or was trimmed. One with questions that are kept is kept.
+    fn session(&mut self, id: &str) -> Result<Option<StoredSession>, Error>;
 
     /// What was answered when this principal used this key before.
     fn idempotent(&mut self, principal: &str, key: &str) -> Result<Option<Remembered>, Error>;

@@ -51,6 +51,15 @@ pub struct OpenSession {
     pub record: Vec<u8>,
 }
 
+/// A session, whether or not it has ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoredSession {
+    /// As it was opened.
+    pub opened: OpenSession,
+    /// Whether it has ended.
+    pub ended: bool,
+}
+
 /// A question that nobody has answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OpenQuestion {

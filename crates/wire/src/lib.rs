@@ -1,5 +1,6 @@
 //! Every way in and out of the hub.
 //!
+//! - `agent`: agents on a WebSocket, as JSON-RPC.
 //! - [`auth`]: tokens, roles, scopes.
 //! - [`fanout`]: the thread that writes to all streaming listeners.
 //! - [`http`]: HTTP/1.1 as values.
@@ -7,6 +8,7 @@
 //! - [`observe`]: metrics, logs and traces, for whoever runs the hub.
 //! - [`Server`]: connections in, requests to the hub, answers and streams out.
 
+mod agent;
 pub mod auth;
 pub mod fanout;
 pub mod http;

@@ -9,6 +9,8 @@
 
 mod abuse;
 mod addresses;
+mod agent_api;
+mod agent_ws;
 mod crash;
 mod damaged;
 #[cfg(target_os = "linux")]

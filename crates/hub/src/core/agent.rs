@@ -9,8 +9,11 @@ use aaep::session::Session;
 use seal::Digest;
 
 use super::{Core, Write};
-use crate::Principal;
 use crate::command::Answer;
+use crate::{LineId, Principal};
+
+/// The error code of a session that was ended for its agent.
+pub(super) const GONE: &str = "AGENT_GONE";
 
 /// A session that is open.
 pub(super) struct Live {
@@ -28,7 +31,7 @@ pub(super) struct Live {
     pub(super) state: Box<str>,
     /// The latest timestamp of its events, in milliseconds since 1970.
     pub(super) stamped: i64,
-    /// When the agent counts as gone.
+    /// When the agent counts as gone, if nobody follows the session on a line. It only ever grows.
     pub(super) lease: i64,
     /// Calls that are open: tool and call id.
     pub(super) tools: BTreeSet<(Box<str>, Option<Box<str>>)>,
@@ -84,6 +87,7 @@ impl Core {
             lease: live.lease,
             record: live.record(),
         });
+        self.leases.insert((live.lease, id.as_str().into()));
         self.sessions.insert(id.as_str().into(), live);
         let event = started(&root);
         match self.emit(&id, &[event], now) {
@@ -109,28 +113,50 @@ impl Core {
 
     /// An agent that is gone has its session ended for it (design, decision 16).
     pub(super) fn end_leases(&mut self, now: i64) {
-        let gone: Vec<Box<str>> =
-            self.sessions.iter().filter(|(_, live)| live.lease <= now).map(|(id, _)| id.clone()).collect();
-        for id in gone {
-            self.end_for_it(&id, now);
+        let mut due = Vec::new();
+        while self.leases.first().is_some_and(|(at, _)| *at <= now)
+            && let Some((_, id)) = self.leases.pop_first()
+        {
+            due.push(id);
+        }
+        for id in due {
+            let Some(live) = self.sessions.get_mut(&id) else { continue };
+            if live.lease <= now && self.lines.of(&id).is_empty() {
+                self.end_for_it(&id, now);
+            }
+            let Some(live) = self.sessions.get_mut(&id) else { continue };
+            if live.lease <= now {
+                // A line keeps it alive; or something stands in the way of a proper end, and it is tried again later.
+                live.lease = now.saturating_add(self.limits.lease.max(1));
+            }
+            self.leases.insert((live.lease, id));
+        }
+    }
+
+    /// A line is gone: what it alone kept alive has one more lease.
+    pub(super) fn hung_up(&mut self, line: LineId, now: i64) {
+        let lease = now.saturating_add(self.limits.lease);
+        for session in self.lines.hang_up(line) {
+            if let Some(live) = self.sessions.get_mut(&session) {
+                live.lease = live.lease.max(lease);
+            }
         }
     }
 
     fn end_for_it(&mut self, id: &str, now: i64) {
-        let Some(live) = self.sessions.get_mut(id) else { return };
-        // Should something stand in the way of a proper end, it is tried again after another lease.
-        live.lease = now.saturating_add(self.limits.lease);
-        let last = r#"{"type":"aaep:agent.session.errored","localization_hints":{"primary_language":"en"},"error_category":"transient","error_code":"AGENT_GONE","recoverable":false,"summary_normal":"The agent is gone; its session was ended for it."}"#;
-        self.end_with(id, GONE, last, now);
+        let last = format!(
+            r#"{{"type":"aaep:agent.session.errored","localization_hints":{{"primary_language":"en"}},"error_category":"transient","error_code":"{GONE}","recoverable":false,"summary_normal":"The agent is gone; its session was ended for it."}}"#
+        );
+        self.end_with(id, last, "The agent is gone.", now);
     }
 
-    /// Ends a session with this last word, after what is open in it is closed for the agent, and why is said.
-    pub(super) fn end_with(&mut self, id: &str, why: [&str; 2], last: &str, now: i64) {
+    /// Ends a session for its agent: what is open in it is closed first, for else its end would not be lawful.
+    pub(super) fn end_with(&mut self, id: &str, last: String, why: &str, now: i64) {
         let Some(live) = self.sessions.get(id) else { return };
         let mut events: Vec<String> =
             live.tools.iter().map(|(tool, call)| closed_tool(tool, call.as_deref(), why)).collect();
         events.extend(live.outputs.iter().map(|(id, position)| closed_output(id.as_deref(), *position)));
-        events.push(last.to_owned());
+        events.push(last);
         let _ = self.emit(id, &events, now);
     }
 
@@ -266,12 +292,8 @@ fn started(root: &Value<'_>) -> String {
     writer.finish()
 }
 
-/// Why a tool was closed for its agent: in a sentence, and in short.
-const GONE: [&str; 2] = ["The agent is gone before the tool was done.", "The agent is gone."];
-pub(super) const STOPPED: [&str; 2] =
-    ["The person stopped the session before the tool was done.", "The person stopped the session."];
-
-fn closed_tool(tool: &str, call: Option<&str>, why: [&str; 2]) -> String {
+fn closed_tool(tool: &str, call: Option<&str>, why: &str) -> String {
+    let summary = format!("{why} The tool was not done.");
     let mut writer = Writer::default();
     writer.open_object();
     for (name, text) in [
@@ -279,8 +301,8 @@ fn closed_tool(tool: &str, call: Option<&str>, why: [&str; 2]) -> String {
         ("tool", Some(tool)),
         ("tool_call_id", call),
         ("status", Some("error")),
-        ("summary_normal", Some(why[0])),
-        ("error_message", Some(why[1])),
+        ("summary_normal", Some(&summary)),
+        ("error_message", Some(why)),
     ] {
         if let Some(text) = text {
             writer.key(name);

@@ -8,20 +8,13 @@ use aaep::rule::Finding;
 use aaep::{ReplyToken, SubscriptionId};
 use seal::Digest;
 
-use super::agent::STOPPED;
 use super::{After, Core, Write};
 use crate::Principal;
 use crate::command::{Answer, Output, RequestId};
 use crate::compose::SAYSO_EXTENSION;
 
-/// An agent that waits for an answer.
-pub(super) struct Waiting {
-    pub(super) request: RequestId,
-    pub(super) until: i64,
-    token: ReplyToken,
-    /// What it is told, once that is known.
-    answer: Option<Answer>,
-}
+/// What an agent is told of a question that is open.
+const PENDING: &str = r#"{"status":"pending"}"#;
 
 impl Core {
     /// `POST /agent/v1/sessions/{id}/confirmations` and `…/clarifications`
@@ -173,7 +166,8 @@ impl Core {
                 }
                 Outcome::Stopped(stopped) => {
                     let said = r#"{"type":"aaep:agent.session.cancelled","cancelled_by":"user","localization_hints":{"primary_language":"en"},"summary_normal":"The person stopped the session."}"#;
-                    self.end_with(stopped.session.as_str(), STOPPED, said, now);
+                    let why = "The person stopped the session.";
+                    self.end_with(stopped.session.as_str(), said.to_owned(), why, now);
                 }
                 _ => {}
             }
@@ -192,10 +186,10 @@ impl Core {
 
     /// The event that tells everybody how a question was resolved, and the end of the agent's wait.
     fn tell_resolution(&mut self, resolution: &Resolution, now: i64) {
-        let answer = Answer::Found(resolved(resolution));
-        for waiting in self.waiting.iter_mut().filter(|waiting| waiting.token == resolution.token) {
-            waiting.answer = Some(answer.clone());
-        }
+        let outcome = resolved(resolution);
+        self.tell_followers(resolution.session.as_str(), &resolution.token, &outcome);
+        let answer = Answer::Found(outcome);
+        self.waits.resolve(&resolution.token, &answer);
         self.staged.resolved.push((resolution.token.clone(), resolution.session.clone(), answer));
         let session = resolution.session.as_str();
         let to = if self.still_asks(&resolution.session) { "awaiting_input" } else { "thinking" };
@@ -232,6 +226,7 @@ impl Core {
         now: i64,
     ) -> Option<Answer> {
         let Ok(token) = ReplyToken::parse(token) else { return Some(Answer::NotFound) };
+        let until = until.min(now.saturating_add(self.limits.longest_wait));
         let own = self.own(who, session).map(|live| {
             live.lease = live.lease.max(until.max(now).saturating_add(1000));
         });
@@ -248,37 +243,44 @@ impl Core {
             Some(question) if question.session.as_str() != session => return Some(Answer::NotFound),
             Some(question) if question.is_open() && own.is_some() => {
                 if until <= now {
-                    return Some(Answer::Found(r#"{"status":"pending"}"#.to_owned()));
+                    return Some(Answer::Found(PENDING.to_owned()));
                 }
-                self.waiting.push(Waiting { request, until, token, answer: None });
+                if self.waits.of_principal(&who.name) >= self.limits.waits_of_principal {
+                    return Some(Answer::Full("too many of yours wait for an answer".to_owned()));
+                }
+                self.waits.insert(request, until, token, who.name.clone());
                 return None;
             }
             _ => {}
         }
-        let over = who.speaks() && !self.sessions.contains_key(session);
-        Some(match self.journal.decision(token.as_str()) {
-            Ok(Some(decision))
-                if decision.session == session && (own.is_some() || over && asked_by(&decision, who)) =>
-            {
-                Answer::Found(stored(&decision))
-            }
+        let own = match own {
+            Some(()) => Ok(true),
+            None => self.owned(who, session),
+        };
+        let decision = own.and_then(|own| if own { self.journal.decision(token.as_str()) } else { Ok(None) });
+        Some(match decision {
+            Ok(Some(decision)) if decision.session == session => Answer::Found(stored(&decision)),
             Ok(_) => Answer::NotFound,
             Err(error) => Answer::Unavailable(error.to_string()),
         })
     }
 
-    pub(super) fn end_waits(&mut self, now: i64) {
-        for waiting in self.waiting.iter_mut().filter(|waiting| waiting.until <= now) {
-            waiting.answer.get_or_insert_with(|| Answer::Found(r#"{"status":"pending"}"#.to_owned()));
+    /// Whether a session that is over was this principal's: its agent's name alone is no proof.
+    fn owned(&mut self, who: &Principal, session: &str) -> Result<bool, journal::Error> {
+        if !who.speaks() || self.sessions.contains_key(session) {
+            return Ok(false);
         }
+        let known = self.journal.session(session)?;
+        Ok(known.is_some_and(|known| known.opened.principal == *who.name))
+    }
+
+    pub(super) fn end_waits(&mut self, now: i64) {
+        self.waits.expire(now, &Answer::Found(PENDING.to_owned()));
     }
 
     pub(super) fn answer_waits(&mut self, outputs: &mut Vec<Output>) {
-        for waiting in self.waiting.extract_if(.., |waiting| waiting.answer.is_some()) {
-            if let Some(answer) = waiting.answer {
-                outputs.push(Output::Answer(waiting.request, answer));
-            }
-        }
+        let answered = self.waits.take_answered();
+        outputs.extend(answered.into_iter().map(|(request, answer)| Output::Answer(request, answer)));
     }
 }
 
@@ -375,19 +377,12 @@ fn response_json(response: &Response) -> String {
 }
 
 /// The same, of a decision that is on disk.
-fn stored(decision: &journal::stored::StoredDecision) -> String {
+pub(super) fn stored(decision: &journal::stored::StoredDecision) -> String {
     let receipt = String::from_utf8_lossy(&decision.receipt);
     if let Some(receipt) = aaep::consent::Receipt::parse(&receipt) {
         return resolved(receipt.resolution());
     }
     format!("{{\"status\":\"resolved\",\"decision\":\"reject\",\"by\":\"{}\"}}", decision.by)
-}
-
-/// Whether a question of a session that is over was this agent's.
-fn asked_by(decision: &journal::stored::StoredDecision, who: &Principal) -> bool {
-    let receipt = String::from_utf8_lossy(&decision.receipt);
-    aaep::consent::Receipt::parse(&receipt)
-        .is_some_and(|receipt| who.agent_id.as_deref().is_none_or(|own| *own == *receipt.resolution().agent))
 }
 
 /// How a question that was decided stands, as far as the ledger tells.

@@ -10,11 +10,13 @@ mod ask;
 mod attach;
 mod criticals;
 mod lanes;
+mod lines;
 mod listener;
 mod output;
 mod publish;
 mod restore;
 mod subscription;
+mod waits;
 mod watch;
 
 use std::collections::{BTreeSet, HashMap};
@@ -28,12 +30,15 @@ use aaep::negotiate::Offer;
 use journal::Journal;
 use seal::Random;
 
-use crate::command::{Answer, Command, Output, Request, RequestId};
+use crate::command::{Answer, Command, Notice, Output, Request, RequestId};
 use crate::delivery::Frame;
 use crate::watch::{Counters, Note};
 use crate::write::Write;
+use crate::{LineId, Principal};
 use lanes::Lanes;
+use lines::Lines;
 use subscription::Subscription;
+use waits::Waits;
 
 /// How much the hub takes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,6 +63,12 @@ pub struct Limits {
     pub resume_window: i64,
     /// At most so many events are replayed to a listener that returns.
     pub replay: usize,
+    /// No wait for an answer is longer, in milliseconds.
+    pub longest_wait: i64,
+    /// Waits of one principal.
+    pub waits_of_principal: usize,
+    /// Lines that follow one session.
+    pub followers: usize,
 }
 
 impl Default for Limits {
@@ -73,6 +84,9 @@ impl Default for Limits {
             lease: 300_000,
             resume_window: 30_000,
             replay: 1_024,
+            longest_wait: 300_000,
+            waits_of_principal: 1_024,
+            followers: 16,
         }
     }
 }
@@ -107,7 +121,12 @@ pub struct Core {
     lanes: Lanes,
     questions: Questions<RandomState>,
     criticals: criticals::Criticals,
-    waiting: Vec<ask::Waiting>,
+    waits: Waits,
+    lines: Lines,
+    /// The line on which what is being judged was said.
+    speaking: Option<LineId>,
+    /// Each open session once, at a time that is not after its lease ends: leases grow without being looked for here.
+    leases: BTreeSet<(i64, Box<str>)>,
     /// The position of the last event.
     position: u64,
     staged: Staged,
@@ -135,6 +154,10 @@ struct Staged {
     resolved: Vec<(aaep::ReplyToken, aaep::SessionId, Answer)>,
     /// Answers to requests that waited on nothing.
     answers: Vec<(RequestId, Answer)>,
+    /// What is told on lines.
+    notices: Vec<(LineId, Notice)>,
+    /// Sessions that have ended.
+    ended: Vec<Box<str>>,
 }
 
 enum After {
@@ -171,7 +194,10 @@ impl Core {
             lanes: Lanes::default(),
             questions: Questions::new(limits.questions, RandomState::new()),
             criticals: criticals::Criticals::default(),
-            waiting: Vec::new(),
+            waits: Waits::default(),
+            lines: Lines::default(),
+            speaking: None,
+            leases: BTreeSet::new(),
             position: 0,
             staged: Staged::default(),
             lost: BTreeSet::new(),
@@ -187,11 +213,16 @@ impl Core {
     /// Takes a turn.
     pub fn turn(&mut self, requests: Vec<Request>, now: i64) -> Vec<Output> {
         if self.stale
-            && let Err(error) = self.restore(now)
+            && let Err(error) = self.make_again(now)
         {
             self.rests_until = now.saturating_add(REST);
             let why = format!("nothing can be read: {error}");
-            let asked = requests.iter().filter(|one| !matches!(one.command, Command::Detached { .. }));
+            for request in &requests {
+                if let Command::HungUp { line } = request.command {
+                    self.lines.hang_up(line);
+                }
+            }
+            let asked = requests.iter().filter(|one| !one.command.is_quiet());
             return asked.map(|one| Output::Answer(one.id, Answer::Unavailable(why.clone()))).collect();
         }
         for request in requests {
@@ -203,21 +234,31 @@ impl Core {
 
     /// When the next turn is due though nobody asks.
     pub fn next_deadline(&self) -> Option<i64> {
-        let waits = self.waiting.iter().map(|waiting| waiting.until);
-        let leases = self.sessions.values().map(|live| live.lease);
-        let parts = [self.questions.next_deadline(), self.lanes.next_deadline()];
-        let lost = self.lost.first().map(|(until, _)| *until);
-        let first = parts.into_iter().flatten().chain(waits).chain(leases).chain(lost).min();
+        let parts = [
+            self.questions.next_deadline(),
+            self.lanes.next_deadline(),
+            self.waits.next_deadline(),
+            self.leases.first().map(|(at, _)| *at),
+            self.lost.first().map(|(until, _)| *until),
+        ];
+        let first = parts.into_iter().flatten().min();
         let rests = (self.stale || self.doubtful).then_some(self.rests_until);
         first.map(|at| at.max(self.rests_until)).into_iter().chain(rests).min()
     }
 
     fn follow(&mut self, request: Request, now: i64) {
         let Request { id, who, command } = request;
-        let answer = match command {
-            Command::Subscribe { text } => Some(self.subscribe(&who, &text, now)),
+        if let Some(answer) = self.judge(id, &who, command, now) {
+            self.staged.answers.push((id, answer));
+        }
+    }
+
+    /// Judges a request; it has no answer yet, or never will, if there is none.
+    fn judge(&mut self, id: RequestId, who: &Principal, command: Command, now: i64) -> Option<Answer> {
+        match command {
+            Command::Subscribe { text } => Some(self.subscribe(who, &text, now)),
             Command::Attach { subscription, last_event_id, listener } => {
-                Some(self.attach(&who, &subscription, last_event_id, listener, now))
+                Some(self.attach(who, &subscription, last_event_id, listener, now))
             }
             Command::Detached { listener, too_slow } => {
                 self.detached(listener, too_slow, now);
@@ -227,22 +268,33 @@ impl Core {
                 self.say_goodbye();
                 Some(Answer::Done)
             }
-            Command::Say { text } => Some(self.say(&who, &text, now)),
-            Command::Start { text, key } => Some(self.start(&who, &text, key.as_deref(), now)),
+            Command::Say { text } => Some(self.say(who, &text, now)),
+            Command::Start { text, key } => Some(self.start(who, &text, key.as_deref(), now)),
             Command::Publish { session, events, key } => {
-                Some(self.publish(&who, &session, &events, key.as_deref(), now))
+                Some(self.publish(who, &session, &events, key.as_deref(), now))
             }
             Command::Output { session, output_id, text, complete, key } => {
                 let output = output::Piece { id: output_id.as_deref(), text: &text, complete };
-                Some(self.output(&who, &session, &output, key.as_deref(), now))
+                Some(self.output(who, &session, &output, key.as_deref(), now))
             }
             Command::Ask { session, text, clarify, key } => {
-                Some(self.ask(&who, &session, &text, clarify, key.as_deref(), now))
+                Some(self.ask(who, &session, &text, clarify, key.as_deref(), now))
             }
-            Command::Wait { session, token, until } => self.wait(id, &who, &session, &token, until, now),
-        };
-        if let Some(answer) = answer {
-            self.staged.answers.push((id, answer));
+            Command::Wait { session, token, until } => self.wait(id, who, &session, &token, until, now),
+            Command::Forget { request } => {
+                self.waits.forget(request);
+                None
+            }
+            // A line on a line is nothing, and a line is not followed to the end of the stack.
+            Command::On { line, command } if !matches!(*command, Command::On { .. }) => {
+                self.on_line(id, who, line, *command, now)
+            }
+            Command::On { .. } => Some(Answer::Bad("a line is on no line".to_owned())),
+            Command::Follow { session } => Some(self.followed(who, &session)),
+            Command::HungUp { line } => {
+                self.hung_up(line, now);
+                None
+            }
         }
     }
 
@@ -286,6 +338,10 @@ impl Core {
         }
         outputs.extend(staged.answers.into_iter().map(|(id, answer)| Output::Answer(id, answer)));
         self.answer_waits(&mut outputs);
+        outputs.extend(staged.notices.into_iter().map(|(line, notice)| Output::Notice(line, notice)));
+        for session in staged.ended {
+            self.lines.end(&session);
+        }
         outputs
     }
 
@@ -303,8 +359,8 @@ impl Core {
         let why = format!("nothing could be stored: {error}");
         let unavailable = |(id, _)| Output::Answer(id, Answer::Unavailable(why.clone()));
         outputs.extend(staged.answers.into_iter().map(unavailable));
-        for waiting in std::mem::take(&mut self.waiting) {
-            outputs.push(Output::Answer(waiting.request, Answer::Unavailable(why.clone())));
+        for request in self.waits.take_all() {
+            outputs.push(Output::Answer(request, Answer::Unavailable(why.clone())));
         }
         // Connections are let go: they come back and resume from what is on disk.
         outputs.extend(std::mem::take(&mut self.listeners).into_keys().map(Output::Close));
@@ -312,8 +368,15 @@ impl Core {
         self.rests_until = now.saturating_add(REST);
         self.stale = true;
         self.doubtful = true;
-        let _ = self.restore(now);
+        let _ = self.make_again(now);
         outputs
+    }
+
+    /// Makes the state again from the journal. Lines stay: whoever is on one is told that nothing was stored, and goes on.
+    fn make_again(&mut self, now: i64) -> Result<(), journal::Error> {
+        self.restore(now)?;
+        self.lines.keep(|session| self.sessions.contains_key(session));
+        Ok(())
     }
 
     fn fill(&mut self, bytes: &mut [u8]) {
@@ -343,7 +406,8 @@ impl std::fmt::Debug for Core {
             .field("subscriptions", &self.subscriptions.len())
             .field("listeners", &self.listeners.len())
             .field("lanes", &self.lanes.len())
-            .field("waiting", &self.waiting.len())
+            .field("waiting", &self.waits.len())
+            .field("lines", &self.lines.len())
             .field("lost", &self.lost.len())
             .field("questions", &self.questions.questions().count())
             .field("position", &self.position)

@@ -81,14 +81,14 @@ impl Core {
                     self.position = position;
                     if let Some(live) = self.sessions.get_mut(session) {
                         (live.machine, live.state, live.tools, live.outputs) = before;
-                        live.lease = now.saturating_add(self.limits.lease);
+                        live.lease = live.lease.max(now.saturating_add(self.limits.lease));
                     }
                     return Err(answer);
                 }
             }
         }
         if let Some(live) = self.sessions.get_mut(session) {
-            live.lease = now.saturating_add(self.limits.lease);
+            live.lease = live.lease.max(now.saturating_add(self.limits.lease));
         }
         self.end_if_over(session, now);
         Ok(ids)
@@ -206,6 +206,7 @@ impl Core {
         self.decide(decided, now);
         self.staged.writes.push(Write::SessionEnded { id: session.into(), at: now });
         self.sessions.remove(session);
+        self.tell_session_end(session);
     }
 }
 

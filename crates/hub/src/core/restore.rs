@@ -39,6 +39,7 @@ impl Core {
             self.replay(&stored.id, &mut live)?;
             self.sessions.insert(stored.id.as_str().into(), live);
         }
+        self.leases = self.sessions.iter().map(|(id, live)| (live.lease, id.clone())).collect();
         let open = alive.questions.iter().filter_map(|stored| {
             let mut question = Question::parse_record(std::str::from_utf8(&stored.record).ok()?)?;
             question.deadline = stored.deadline;

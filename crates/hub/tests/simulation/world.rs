@@ -73,6 +73,9 @@ pub(crate) const LIMITS: Limits = Limits {
     lease: 60_000,
     resume_window: 30_000,
     replay: 400,
+    longest_wait: 300_000,
+    waits_of_principal: 1_024,
+    followers: 16,
 };
 
 const LANE: LaneLimits = LaneLimits { frames: 300, bytes: 1024 * 1024, merge: 100 };

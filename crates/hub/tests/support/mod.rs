@@ -6,10 +6,10 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex};
 
 use aaep::event::Producer;
-use hub::command::{Answer, Command, Output, Request, RequestId};
+use hub::command::{Answer, Command, Notice, Output, Request, RequestId};
 use hub::delivery::{Cursor, Frame, Lane, LaneLimits, Next};
-use hub::{Core, LaneId, Limits, ListenerId, Principal, Role, Scope};
-use journal::stored::{Alive, Remembered, StoredDecision, StoredEvent};
+use hub::{Core, LaneId, Limits, LineId, ListenerId, Principal, Role, Scope};
+use journal::stored::{Alive, Remembered, StoredDecision, StoredEvent, StoredSession};
 use journal::{Entry, Error, Journal, Memory, Position, Retention, Trimmed};
 
 pub(crate) const START: i64 = 1_767_603_600_000;
@@ -145,6 +145,9 @@ impl Journal for Disk {
     fn position_of(&mut self, event_id: &str) -> Result<Option<Position>, Error> {
         self.0.lock().unwrap().called("position_of").position_of(event_id)
     }
+    fn session(&mut self, id: &str) -> Result<Option<StoredSession>, Error> {
+        self.0.lock().unwrap().memory.session(id)
+    }
     fn idempotent(&mut self, principal: &str, key: &str) -> Result<Option<Remembered>, Error> {
         self.0.lock().unwrap().called("idempotent").idempotent(principal, key)
     }
@@ -169,6 +172,7 @@ pub(crate) struct Stage {
     lanes: HashMap<LaneId, Lane>,
     ears: BTreeMap<ListenerId, Ear>,
     answers: HashMap<RequestId, Answer>,
+    notices: Vec<(LineId, Notice)>,
     seed: u64,
 }
 
@@ -204,6 +208,7 @@ impl Stage {
             lanes: HashMap::new(),
             ears: BTreeMap::new(),
             answers: HashMap::new(),
+            notices: Vec::new(),
             seed: 7,
         }
     }
@@ -224,6 +229,17 @@ impl Stage {
         self.lanes.clear();
         self.ears.clear();
         self.answers.clear();
+        self.notices.clear();
+    }
+
+    /// Asks on a line.
+    pub(crate) fn on(&mut self, who: &Principal, line: LineId, command: Command) -> Answer {
+        self.ask_hub(who, Command::On { line, command: Box::new(command) })
+    }
+
+    /// What was told on a line since this was last asked.
+    pub(crate) fn notices(&mut self, line: LineId) -> Vec<Notice> {
+        self.notices.extract_if(.., |(to, _)| *to == line).map(|(_, notice)| notice).collect()
     }
 
     pub(crate) fn ask_hub(&mut self, who: &Principal, command: Command) -> Answer {
@@ -291,6 +307,7 @@ impl Stage {
                 Output::Answer(id, answer) => {
                     assert!(self.answers.insert(id, answer).is_none(), "one answer to a request");
                 }
+                Output::Notice(line, notice) => self.notices.push((line, notice)),
                 Output::Frame(lane, frame) => self.lane(lane).push(frame),
                 Output::Join { listener, lane, own, from } => {
                     let mut cursor = Cursor::at_end(self.lane(lane)).from(from);

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
 use crate::stored::{
     Alive, OpenQuestion, OpenSession, OpenSubscription, Remembered, Spending, StoredDecision, StoredEvent,
+    StoredSession,
 };
 use crate::{Conflict, Entry, Error, Journal, Position, Retention, Trimmed};
 
@@ -111,6 +112,11 @@ impl Journal for Memory {
 
     fn position_of(&mut self, event_id: &str) -> Result<Option<Position>, Error> {
         Ok(self.ids.get(event_id).copied())
+    }
+
+    fn session(&mut self, id: &str) -> Result<Option<StoredSession>, Error> {
+        let kept = self.sessions.get(id);
+        Ok(kept.map(|kept| StoredSession { opened: kept.session.clone(), ended: kept.ended }))
     }
 
     fn idempotent(&mut self, principal: &str, key: &str) -> Result<Option<Remembered>, Error> {

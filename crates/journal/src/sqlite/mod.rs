@@ -26,7 +26,7 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::Connection;
 
-use crate::stored::{Alive, Remembered, StoredDecision, StoredEvent};
+use crate::stored::{Alive, Remembered, StoredDecision, StoredEvent, StoredSession};
 use crate::{Entry, Error, Journal, Position, Retention, Trimmed};
 use tail::Tail;
 
@@ -110,6 +110,11 @@ impl Journal for Sqlite {
 
     fn position_of(&mut self, event_id: &str) -> Result<Option<Position>, Error> {
         self.tail.find(&self.connection, event_id)
+    }
+
+    fn session(&mut self, id: &str) -> Result<Option<StoredSession>, Error> {
+        let known = rows::Session::named(&self.connection, id)?;
+        Ok(known.map(|known| StoredSession { opened: known.of, ended: known.ended.is_some() }))
     }
 
     fn idempotent(&mut self, principal: &str, key: &str) -> Result<Option<Remembered>, Error> {

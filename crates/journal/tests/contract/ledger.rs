@@ -35,6 +35,9 @@ fn sessions(ground: &dyn Ground) {
     let mut journal = ground.fresh();
     journal.commit(&[opened("s"), ended("s")]).unwrap();
     assert_eq!(journal.restore().unwrap().sessions, []);
+    let known = journal.session("s").unwrap().unwrap();
+    assert_eq!((&*known.opened.principal, known.ended), ("owner", true), "whose it was is still known");
+    assert_eq!(journal.session("t").unwrap(), None);
     for entry in [ended("s"), touched, asked("q", "s")] {
         refused(&mut *journal, &[entry], 0, Reason::SessionNotOpen);
     }

@@ -1,7 +1,7 @@
 //! The contract once more, as simply as can be: lists that are searched from the front, and copied for every batch.
 
 use journal::stored::{
-    Alive, OpenQuestion, OpenSession, OpenSubscription, Spending, StoredDecision, StoredEvent,
+    Alive, OpenQuestion, OpenSession, OpenSubscription, Spending, StoredDecision, StoredEvent, StoredSession,
 };
 use journal::{Conflict, Entry, Position, Reason};
 
@@ -62,6 +62,11 @@ impl Model {
         alive.unspent.sort_by(|a, b| a.token.cmp(&b.token));
         alive.subscriptions.sort_by(|a, b| a.id.cmp(&b.id));
         alive
+    }
+
+    pub(crate) fn session(&self, id: &str) -> Option<StoredSession> {
+        let (session, ended) = self.sessions.iter().find(|(session, _)| session.id == id)?;
+        Some(StoredSession { opened: session.clone(), ended: *ended })
     }
 
     pub(crate) fn decision(&self, token: &str) -> Option<StoredDecision> {

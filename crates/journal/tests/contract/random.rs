@@ -82,6 +82,7 @@ fn compare(journal: &mut dyn Journal, model: &Model) -> Result<(), TestCaseError
     prop_assert_eq!(journal.events(Position::START, usize::MAX).unwrap(), &*model.events);
     prop_assert_eq!(positions(journal).len(), model.events.len());
     for name in NAMES {
+        prop_assert_eq!(journal.session(name).unwrap(), model.session(name));
         prop_assert_eq!(journal.decision(name).unwrap(), model.decision(name));
         let of: Vec<_> = model.events.iter().filter(|event| event.session == name).cloned().collect();
         prop_assert_eq!(journal.events_of(name, Position::START, usize::MAX).unwrap(), of);

@@ -90,6 +90,11 @@ impl Response {
         self.body("application/json", body)
     }
 
+    /// The body.
+    pub(crate) fn content(&self) -> &[u8] {
+        &self.body
+    }
+
     /// With a header. What could end a header early is left out of its value.
     #[must_use]
     pub fn header(mut self, name: &'static str, value: &str) -> Self {

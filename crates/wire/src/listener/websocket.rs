@@ -28,30 +28,36 @@ pub(crate) struct Upgrade {
 }
 
 impl Upgrade {
-    /// Reads the request (RFC 6455 §4.2.1).
+    /// Reads the request.
     pub(crate) fn asked(head: &Head, who: Principal) -> Result<Self, Response> {
-        let has = |name: &str, word: &str| {
-            head.header(name)
-                .is_some_and(|value| value.split(',').any(|part| part.trim().eq_ignore_ascii_case(word)))
-        };
-        if !has("upgrade", "websocket") || !has("connection", "upgrade") {
-            return Err(upgrade_required("This address is for WebSocket."));
-        }
-        if head.header("sec-websocket-version") != Some("13") {
-            return Err(upgrade_required("WebSocket is spoken in version 13."));
-        }
-        let bad = |why| Err(Response::problem(Status::BadRequest, why));
-        let Some(key) = head.header("sec-websocket-key").filter(|key| is_key(key)) else {
-            return bad("Sec-WebSocket-Key is 16 bytes in Base64.");
-        };
-        if head.framing != Framing::None {
-            return bad("A request for a WebSocket has no body.");
-        }
+        let accept = accept_key(head)?;
         if !head.lists("sec-websocket-protocol", PROTOCOL) {
-            return bad("The subprotocol here is aaep.v1.");
+            return Err(Response::problem(Status::BadRequest, "The subprotocol here is aaep.v1."));
         }
-        Ok(Self { who, accept: derive_accept_key(key.as_bytes()) })
+        Ok(Self { who, accept })
     }
+}
+
+/// The key that accepts a request for a WebSocket (RFC 6455 §4.2.1).
+pub(crate) fn accept_key(head: &Head) -> Result<String, Response> {
+    let has = |name: &str, word: &str| {
+        head.header(name)
+            .is_some_and(|value| value.split(',').any(|part| part.trim().eq_ignore_ascii_case(word)))
+    };
+    if !has("upgrade", "websocket") || !has("connection", "upgrade") {
+        return Err(upgrade_required("This address is for WebSocket."));
+    }
+    if head.header("sec-websocket-version") != Some("13") {
+        return Err(upgrade_required("WebSocket is spoken in version 13."));
+    }
+    let bad = |why| Err(Response::problem(Status::BadRequest, why));
+    let Some(key) = head.header("sec-websocket-key").filter(|key| is_key(key)) else {
+        return bad("Sec-WebSocket-Key is 16 bytes in Base64.");
+    };
+    if head.framing != Framing::None {
+        return bad("A request for a WebSocket has no body.");
+    }
+    Ok(derive_accept_key(key.as_bytes()))
 }
 
 fn upgrade_required(why: &str) -> Response {
@@ -65,14 +71,20 @@ fn is_key(key: &str) -> bool {
     key.strip_suffix("==").is_some_and(|rest| rest.len() == 22 && rest.bytes().all(letter))
 }
 
-/// The connection is a WebSocket from here on; `read` is what came after the head.
-pub(crate) async fn run(server: &Server, upgrade: Upgrade, mut stream: TcpStream, read: Vec<u8>) {
-    let Upgrade { who, accept } = upgrade;
+/// Answers a request with that key; the connection is a WebSocket from here on. `read` is what came after the head.
+pub(crate) async fn switch(
+    server: &Server,
+    accept: &str,
+    protocol: Option<&str>,
+    mut stream: TcpStream,
+    read: Vec<u8>,
+) -> Option<WebSocketStream<TcpStream>> {
+    let protocol = protocol.map(|name| format!("Sec-WebSocket-Protocol: {name}\r\n")).unwrap_or_default();
     let head = format!(
-        "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: {accept}\r\nSec-WebSocket-Protocol: {PROTOCOL}\r\n\r\n"
+        "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: {accept}\r\n{protocol}\r\n"
     );
     if !timeout(FAREWELL, stream.write_all(head.as_bytes())).await.is_ok_and(|written| written.is_ok()) {
-        return;
+        return None;
     }
     let most = Some(server.limits.body_bytes);
     let config = WebSocketConfig::default()
@@ -80,7 +92,13 @@ pub(crate) async fn run(server: &Server, upgrade: Upgrade, mut stream: TcpStream
         .max_frame_size(most)
         .read_buffer_size(8 * 1024)
         .write_buffer_size(0);
-    let socket = WebSocketStream::from_partially_read(stream, read, Role::Server, Some(config)).await;
+    Some(WebSocketStream::from_partially_read(stream, read, Role::Server, Some(config)).await)
+}
+
+/// A listener's WebSocket, until it ends.
+pub(crate) async fn run(server: &Server, upgrade: Upgrade, stream: TcpStream, read: Vec<u8>) {
+    let Upgrade { who, accept } = upgrade;
+    let Some(socket) = switch(server, &accept, Some(PROTOCOL), stream, read).await else { return };
     let (mut mouth, mut ear) = socket.split();
     let manners = Manners {
         first: Some(server.limits.head_time),

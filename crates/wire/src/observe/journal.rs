@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant, SystemTime};
 
-use journal::stored::{Alive, Remembered, StoredDecision, StoredEvent};
+use journal::stored::{Alive, Remembered, StoredDecision, StoredEvent, StoredSession};
 use journal::{Entry, Error, Journal, Position, Retention, Trimmed};
 
 use super::otlp::{Span, Trace};
@@ -62,6 +62,10 @@ impl Journal for Watched {
             size(self.inner.as_mut(), &self.observe);
         }
         done
+    }
+
+    fn session(&mut self, id: &str) -> Result<Option<StoredSession>, Error> {
+        self.inner.session(id)
     }
 
     fn restore(&mut self) -> Result<Alive, Error> {

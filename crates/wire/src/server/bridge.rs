@@ -2,13 +2,13 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use hub::command::{Answer, Command, Output, Request, RequestId};
+use hub::command::{Answer, Command, Notice, Output, Request, RequestId};
 use hub::delivery::LaneLimits;
-use hub::{Core, Engine, ListenerId, Principal};
-use tokio::sync::oneshot;
+use hub::{Core, Engine, LineId, ListenerId, Principal};
+use tokio::sync::{mpsc, oneshot};
 
 use crate::fanout::{Fanout, News, Order, Sink};
 use crate::observe::Observe;
@@ -18,12 +18,40 @@ use crate::observe::Observe;
 pub struct Bridge {
     engine: Engine,
     fanout: Fanout,
-    waiting: Arc<Waiting>,
+    waiting: Arc<Mutex<Waiting>>,
     numbers: Arc<AtomicU64>,
     observe: Arc<Observe>,
 }
 
-type Waiting = Mutex<HashMap<RequestId, oneshot::Sender<Answer>>>;
+/// Who is told what the hub says.
+#[derive(Default)]
+struct Waiting {
+    asked: HashMap<RequestId, Asker>,
+    lines: HashMap<LineId, mpsc::Sender<Told>>,
+}
+
+enum Asker {
+    /// Somebody who waits for this one answer.
+    Once(oneshot::Sender<Answer>),
+    /// A line, which is told everything in the hub's own order.
+    Line(LineId),
+}
+
+/// What is told on a line.
+#[derive(Debug)]
+pub(crate) enum Told {
+    Answer(RequestId, Answer),
+    Notice(Notice),
+}
+
+impl Waiting {
+    /// Tells a line. One that does not take what it is told is let go; it comes back and is told again.
+    fn tell(&mut self, line: LineId, told: Told) {
+        if self.lines.get(&line).is_some_and(|sender| sender.try_send(told).is_err()) {
+            self.lines.remove(&line);
+        }
+    }
+}
 
 impl Bridge {
     /// Starts the hub's thread and the fan-out's, with nobody to watch them.
@@ -42,7 +70,7 @@ impl Bridge {
         clock: impl Fn() -> i64 + Send + 'static,
         observe: Arc<Observe>,
     ) -> std::io::Result<Self> {
-        let waiting: Arc<Waiting> = Arc::default();
+        let waiting: Arc<Mutex<Waiting>> = Arc::default();
         let numbers = Arc::new(AtomicU64::new(1));
         // The fan-out tells the hub who is gone; the hub is started after it, and the news wait for that.
         let (news, told) = std::sync::mpsc::channel();
@@ -77,22 +105,49 @@ impl Bridge {
         &self.observe
     }
 
-    /// Asks the hub and waits for its answer.
+    /// Asks the hub and waits for its answer. A future that is dropped takes the question back.
     pub async fn ask(&self, who: Principal, command: Command) -> Answer {
         self.observe.said(&command);
-        let id = RequestId(self.numbers.fetch_add(1, Ordering::Relaxed));
         let (sender, answer) = oneshot::channel();
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner).insert(id, sender);
         let gone = || Answer::Unavailable("the hub is stopping".to_owned());
-        if !self.engine.ask(Request { id, who, command }) {
-            return gone();
+        let Some(id) = self.send(who, command, Some(Asker::Once(sender))) else { return gone() };
+        let asked = Asked { bridge: self, id };
+        let answer = answer.await.unwrap_or_else(|_| gone());
+        drop(asked);
+        answer
+    }
+
+    /// A line to the hub, which is told no more than `capacity` things that it has not taken.
+    pub(crate) fn line(&self, capacity: usize) -> Line {
+        let id = LineId(self.number());
+        let (sender, told) = mpsc::channel(capacity);
+        self.waiting().lines.insert(id, sender);
+        Line { bridge: self.clone(), id, told }
+    }
+
+    fn send(&self, who: Principal, command: Command, asker: Option<Asker>) -> Option<RequestId> {
+        let id = RequestId(self.number());
+        if let Some(asker) = asker {
+            self.waiting().asked.insert(id, asker);
         }
-        answer.await.unwrap_or_else(|_| gone())
+        if self.engine.ask(Request { id, who, command }) {
+            return Some(id);
+        }
+        self.waiting().asked.remove(&id);
+        None
+    }
+
+    fn waiting(&self) -> MutexGuard<'_, Waiting> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn number(&self) -> u64 {
+        self.numbers.fetch_add(1, Ordering::Relaxed)
     }
 
     /// A name for a connection that will listen.
     pub fn new_listener(&self) -> ListenerId {
-        ListenerId(self.numbers.fetch_add(1, Ordering::Relaxed))
+        ListenerId(self.number())
     }
 
     /// The connection is ready for what waits for it.
@@ -125,8 +180,51 @@ impl std::fmt::Debug for Bridge {
     }
 }
 
+/// A question on its way. Who does not wait for the answer any more takes it back.
+struct Asked<'b> {
+    bridge: &'b Bridge,
+    id: RequestId,
+}
+
+impl Drop for Asked<'_> {
+    fn drop(&mut self) {
+        if self.bridge.waiting().asked.remove(&self.id).is_some() {
+            let forget = Command::Forget { request: self.id };
+            self.bridge.send(Principal::anybody(), forget, None);
+        }
+    }
+}
+
+/// An agent's line to the hub: what it asks is answered on it, and it is told of the sessions that it follows. They have
+/// nobody who follows them here when it is dropped.
+pub(crate) struct Line {
+    bridge: Bridge,
+    id: LineId,
+    told: mpsc::Receiver<Told>,
+}
+
+impl Line {
+    /// Asks; the answer comes with that name. `None` if the hub is gone.
+    pub(crate) fn ask(&self, who: &Principal, command: Command) -> Option<RequestId> {
+        let command = Command::On { line: self.id, command: Box::new(command) };
+        self.bridge.send(who.clone(), command, Some(Asker::Line(self.id)))
+    }
+
+    /// The next thing that is told; `None` after the line was let go. A future that is dropped loses nothing.
+    pub(crate) async fn told(&mut self) -> Option<Told> {
+        self.told.recv().await
+    }
+}
+
+impl Drop for Line {
+    fn drop(&mut self) {
+        self.bridge.waiting().lines.remove(&self.id);
+        self.bridge.send(Principal::anybody(), Command::HungUp { line: self.id }, None);
+    }
+}
+
 /// Does what a turn says. Frames go out together.
-fn perform(outputs: Vec<Output>, waiting: &Waiting, fanout: &Fanout, observe: &Observe) {
+fn perform(outputs: Vec<Output>, waiting: &Mutex<Waiting>, fanout: &Fanout, observe: &Observe) {
     let mut frames = Vec::new();
     let flush = |frames: &mut Vec<_>| {
         if !frames.is_empty() {
@@ -136,10 +234,17 @@ fn perform(outputs: Vec<Output>, waiting: &Waiting, fanout: &Fanout, observe: &O
     for output in outputs {
         let order = match output {
             Output::Answer(id, answer) => {
-                let asked = waiting.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
-                if let Some(asked) = asked {
-                    let _ = asked.send(answer);
+                let mut waiting = waiting.lock().unwrap_or_else(PoisonError::into_inner);
+                match waiting.asked.remove(&id) {
+                    Some(Asker::Once(sender)) => drop(sender.send(answer)),
+                    Some(Asker::Line(line)) => waiting.tell(line, Told::Answer(id, answer)),
+                    None => {}
                 }
+                continue;
+            }
+            Output::Notice(line, notice) => {
+                let mut waiting = waiting.lock().unwrap_or_else(PoisonError::into_inner);
+                waiting.tell(line, Told::Notice(notice));
                 continue;
             }
             Output::Frame(lane, frame) => {

@@ -7,6 +7,7 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use super::{Server, routes};
+use crate::agent;
 use crate::fanout::Sink;
 use crate::http::{Chunks, Framing, Head, Method, Response, Status};
 use crate::listener::websocket;
@@ -19,6 +20,8 @@ pub(super) enum Reply {
     Stream(hub::ListenerId),
     /// From now on the connection is a WebSocket.
     WebSocket(websocket::Upgrade),
+    /// From now on the connection is a WebSocket of an agent.
+    Agent(agent::Upgrade),
 }
 
 pub(super) async fn run(server: &Server, mut stream: TcpStream) {
@@ -38,7 +41,13 @@ pub(super) async fn run(server: &Server, mut stream: TcpStream) {
             Err(Some(response)) => return refuse(server, &mut stream, &response).await,
             Err(None) => return,
         };
-        match routes::answer(server, &head, body).await {
+        let waits = routes::waits(&head);
+        let reply = tokio::select! {
+            biased;
+            reply = routes::answer(server, &head, body) => reply,
+            () = hung_up(server, &mut stream, &mut bytes), if waits => return,
+        };
+        match reply {
             Reply::Whole(response) => {
                 say(&mut stream, &response, head.keep_alive, head.method == Method::Head).await;
                 if !head.keep_alive {
@@ -46,9 +55,21 @@ pub(super) async fn run(server: &Server, mut stream: TcpStream) {
                 }
             }
             Reply::WebSocket(upgrade) => return websocket::run(server, upgrade, stream, bytes).await,
+            Reply::Agent(upgrade) => return agent::run(server, upgrade, stream, bytes).await,
             Reply::Stream(listener) => return become_stream(server, stream, listener).await,
         }
     }
+}
+
+/// Ends when the other side is gone. What it says meanwhile is the beginning of its next request.
+async fn hung_up(server: &Server, stream: &mut TcpStream, bytes: &mut Vec<u8>) {
+    while bytes.len() < server.limits.head_bytes {
+        bytes.reserve(2048);
+        if stream.read_buf(bytes).await.unwrap_or(0) == 0 {
+            return;
+        }
+    }
+    std::future::pending::<()>().await;
 }
 
 async fn say(stream: &mut TcpStream, response: &Response, keep_alive: bool, head_only: bool) {

@@ -13,7 +13,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 pub use bridge::Bridge;
+pub(crate) use bridge::{Line, Told};
 pub use routes::clock;
+pub(crate) use routes::response;
 use tokio::net::TcpListener;
 
 use crate::auth::Tokens;
@@ -47,6 +49,10 @@ pub struct Limits {
     pub idle_time: Duration,
     /// How long an agent may wait for an answer in one request.
     pub longest_wait: Duration,
+    /// Calls of an agent's WebSocket that are not answered yet, and calls in one batch; no more is read meanwhile.
+    pub calls: usize,
+    /// What an agent's WebSocket may be told that it has not taken.
+    pub untold: usize,
 }
 
 impl Default for Limits {
@@ -60,6 +66,8 @@ impl Default for Limits {
             body_time: Duration::from_secs(30),
             idle_time: Duration::from_secs(75),
             longest_wait: Duration::from_mins(5),
+            calls: 64,
+            untold: 1_024,
         }
     }
 }

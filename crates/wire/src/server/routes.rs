@@ -7,6 +7,7 @@ use hub::{Principal, Role};
 
 use super::connection::Reply;
 use super::{Door, Server};
+use crate::agent;
 use crate::http::{Head, Method, Query, Response, Status};
 use crate::listener::websocket::Upgrade;
 use crate::observe::Exposition;
@@ -20,7 +21,7 @@ pub(super) async fn answer(server: &Server, head: &Head, body: Vec<u8>) -> Reply
     asked.answered(match &reply {
         Reply::Whole(response) => response.status.line().0,
         Reply::Stream(_) => 200,
-        Reply::WebSocket(_) => 101,
+        Reply::WebSocket(_) | Reply::Agent(_) => 101,
     });
     reply
 }
@@ -60,6 +61,10 @@ async fn routed(server: &Server, head: &Head, body: Vec<u8>) -> Result<Reply, Re
             let text = text(body)?;
             json_only(&text)?;
             (Command::Say { text }, Status::Ok)
+        }
+        (Method::Get, ["agent", "v1", "ws"]) => {
+            none(head)?;
+            return agent::Upgrade::asked(head, who).map(Reply::Agent);
         }
         (Method::Post, ["agent", "v1", "sessions"]) => {
             none(head)?;
@@ -105,6 +110,7 @@ async fn routed(server: &Server, head: &Head, body: Vec<u8>) -> Result<Reply, Re
             _,
             ["metrics" | "healthz"]
             | ["aaep", "v1", "events" | "subscriptions" | "replies" | "ws"]
+            | ["agent", "v1", "ws"]
             | ["agent", "v1", "sessions", ..],
         ) => {
             return whole(Response::problem(Status::MethodNotAllowed, "This address takes another method."));
@@ -136,6 +142,13 @@ fn metrics(server: &Server, head: &Head, who: &Principal) -> Result<Response, Re
     none(head)?;
     let form = Exposition::accepted(head.header("accept"));
     Ok(Response::new(Status::Ok).body(form.media_type(), server.bridge.observe().metrics(form)))
+}
+
+/// Whether a request may take long: the connection is watched meanwhile, for who hangs up waits no more.
+pub(super) fn waits(head: &Head) -> bool {
+    head.method == Method::Get
+        && head.path.starts_with("/agent/v1/sessions/")
+        && head.query.as_deref().is_some_and(|query| query.contains("wait"))
 }
 
 /// Milliseconds since 1970.
@@ -229,7 +242,8 @@ fn not_found() -> Response {
     Response::problem(Status::NotFound, "There is nothing here for you.")
 }
 
-fn response(answer: Answer, made: Status) -> Response {
+/// An answer of the hub as HTTP gives it.
+pub(crate) fn response(answer: Answer, made: Status) -> Response {
     match answer {
         Answer::Accepted(json) => {
             let location = made == Status::Created;

@@ -1,0 +1,282 @@
+//! Agents' lines: connections that follow sessions. Who follows a session hears how its questions were resolved and that it
+//! ended; and as long as somebody does, its agent counts as there (design, decision 16).
+
+use std::collections::{HashMap, HashSet};
+
+use aaep::ReplyToken;
+use aaep::event::{CancelledBy, Event, Payload};
+use aaep::json::{Tape, Writer};
+use journal::Position;
+
+use super::agent::GONE;
+use super::ask::stored;
+use super::{After, Core};
+use crate::command::{Answer, Command, Notice, RequestId};
+use crate::{LineId, Principal};
+
+#[derive(Default)]
+pub(super) struct Lines {
+    followers: HashMap<Box<str>, Vec<LineId>>,
+    follows: HashMap<LineId, HashSet<Box<str>>>,
+}
+
+impl Lines {
+    pub(super) fn of(&self, session: &str) -> &[LineId] {
+        self.followers.get(session).map_or(&[], Vec::as_slice)
+    }
+
+    fn follow(&mut self, line: LineId, session: &str) {
+        if self.follows.entry(line).or_default().insert(session.into()) {
+            self.followers.entry(session.into()).or_default().push(line);
+        }
+    }
+
+    /// A session is over.
+    pub(super) fn end(&mut self, session: &str) {
+        for line in self.followers.remove(session).unwrap_or_default() {
+            if let Some(sessions) = self.follows.get_mut(&line) {
+                sessions.remove(session);
+                if sessions.is_empty() {
+                    self.follows.remove(&line);
+                }
+            }
+        }
+    }
+
+    /// A line is gone; returns what it followed.
+    pub(super) fn hang_up(&mut self, line: LineId) -> HashSet<Box<str>> {
+        let sessions = self.follows.remove(&line).unwrap_or_default();
+        for session in &sessions {
+            if let Some(lines) = self.followers.get_mut(session) {
+                lines.retain(|one| *one != line);
+                if lines.is_empty() {
+                    self.followers.remove(session);
+                }
+            }
+        }
+        sessions
+    }
+
+    /// Lets go of sessions that are not there, after a turn that did not happen.
+    pub(super) fn keep(&mut self, is_there: impl Fn(&str) -> bool) {
+        let gone: Vec<_> = self.followers.keys().filter(|session| !is_there(session)).cloned().collect();
+        for session in gone {
+            self.end(&session);
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.follows.len()
+    }
+}
+
+impl Core {
+    /// Something that comes on a line: its session is followed from then on.
+    pub(super) fn on_line(
+        &mut self,
+        id: RequestId,
+        who: &Principal,
+        line: LineId,
+        command: Command,
+        now: i64,
+    ) -> Option<Answer> {
+        let session = session_of(&command).map(str::to_owned);
+        let asks_again = matches!(&command, Command::Ask { key: Some(_), .. });
+        if let Some(session) = &session
+            && let Err(answer) = self.touch(who, line, session, now)
+        {
+            return Some(answer);
+        }
+        self.speaking = Some(line);
+        let answer = self.judge(id, who, command, now);
+        self.speaking = None;
+        match (&answer, session) {
+            (Some(Answer::Made(made)), None) => {
+                if let Some(session) = member(made, "session_id")
+                    && let Err(answer) = self.touch(who, line, &session, now)
+                {
+                    return Some(answer);
+                }
+            }
+            (Some(Answer::Made(made)), Some(session)) if asks_again => {
+                self.tell_again(line, &session, made);
+            }
+            _ => {}
+        }
+        answer
+    }
+
+    /// `session.follow`
+    pub(super) fn followed(&mut self, who: &Principal, session: &str) -> Answer {
+        let Some(live) = self.own(who, session) else { return Answer::NotFound };
+        let mut writer = Writer::default();
+        writer.open_object();
+        writer.key("session_id");
+        writer.text(session);
+        writer.key("state");
+        writer.text(&live.state);
+        writer.close_object();
+        Answer::Found(writer.finish())
+    }
+
+    /// A line follows a session, if it is its principal's. The first time it is told what it may have missed.
+    fn touch(&mut self, who: &Principal, line: LineId, session: &str, now: i64) -> Result<(), Answer> {
+        let lease = now.saturating_add(self.limits.lease);
+        let Some(live) = self.own(who, session) else {
+            self.tell_over(who, line, session);
+            return Ok(());
+        };
+        live.lease = live.lease.max(lease);
+        let id = live.id.clone();
+        let followers = self.lines.of(session);
+        if followers.contains(&line) {
+            return Ok(());
+        }
+        if followers.len() >= self.limits.followers {
+            return Err(Answer::Full("too many connections follow this session".to_owned()));
+        }
+        self.lines.follow(line, session);
+        let unspent = |status| !matches!(status, aaep::consent::Status::Open | aaep::consent::Status::Spent);
+        let resolved: Vec<_> = self
+            .questions
+            .of_session(&id)
+            .filter(|question| unspent(question.status))
+            .map(|question| question.token.clone())
+            .collect();
+        for token in resolved {
+            self.tell_stored(line, session, &token);
+        }
+        // Resolved in this very turn, before the line was there.
+        let late = self.staged.resolved.iter().filter(|(_, of, _)| *of == id);
+        let late = late.filter_map(|(token, _, answer)| match answer {
+            Answer::Found(outcome) => Some((line, resolved_notice(session, token, outcome))),
+            _ => None,
+        });
+        self.staged.notices.extend(late);
+        Ok(())
+    }
+
+    /// A question is resolved: all who follow its session are told so when that is on disk.
+    pub(super) fn tell_followers(&mut self, session: &str, token: &ReplyToken, outcome: &str) {
+        for line in self.lines.of(session) {
+            self.staged.notices.push((*line, resolved_notice(session, token, outcome)));
+        }
+    }
+
+    /// The session said its last word in this turn: all who follow it are told, except on the line that it came from.
+    pub(super) fn tell_session_end(&mut self, session: &str) {
+        let last = self.staged.after.iter().rev().find_map(|after| match after {
+            After::Event { heard, .. } if heard.event.envelope.session_id.as_str() == session => {
+                ending(&heard.event)
+            }
+            _ => None,
+        });
+        let reason = last.unwrap_or(ENDED);
+        for line in self.lines.of(session).iter().filter(|line| Some(**line) != self.speaking) {
+            let notice = Notice::Stopped { session: session.to_owned(), reason };
+            self.staged.notices.push((*line, notice));
+        }
+        self.staged.ended.push(session.into());
+    }
+
+    /// A question was asked before with the same key: if it is resolved by now, the line is told again.
+    fn tell_again(&mut self, line: LineId, session: &str, made: &str) {
+        let Some(token) = member(made, "reply_token").and_then(|token| ReplyToken::parse(&token).ok()) else {
+            return;
+        };
+        if self.questions.question(&token).is_some_and(aaep::consent::Question::is_open) {
+            return;
+        }
+        self.tell_stored(line, session, &token);
+    }
+
+    fn tell_stored(&mut self, line: LineId, session: &str, token: &ReplyToken) {
+        let told = |(to, notice): &(LineId, Notice)| {
+            *to == line && matches!(notice, Notice::Resolved { token: of, .. } if *of == token.as_str())
+        };
+        if self.staged.notices.iter().any(told) {
+            return;
+        }
+        // What cannot be read now is told at the next touch, or found with GET.
+        if let Ok(Some(decision)) = self.journal.decision(token.as_str())
+            && decision.session == session
+        {
+            self.staged.notices.push((line, resolved_notice(session, token, &stored(&decision))));
+        }
+    }
+
+    /// Why a session of this principal is over, if it is: who comes back to it has not heard.
+    fn tell_over(&mut self, who: &Principal, line: LineId, session: &str) {
+        if who.speaks()
+            && let Ok(Some(known)) = self.journal.session(session)
+            && known.ended
+            && known.opened.principal == *who.name
+        {
+            let reason = self.last_event(session).as_ref().and_then(ending).unwrap_or(ENDED);
+            let notice = Notice::Stopped { session: session.to_owned(), reason };
+            self.staged.notices.push((line, notice));
+        }
+    }
+
+    /// The last event of a session, looked for by halves: the journal reads forwards.
+    fn last_event(&mut self, session: &str) -> Option<Event> {
+        let (mut from, mut to) = (0, self.position);
+        let mut last = None;
+        while from < to {
+            let middle = from + (to - from) / 2;
+            match self.journal.events_of(session, Position::new(middle), 1).ok()?.pop() {
+                Some(event) => {
+                    from = event.position.get();
+                    last = Some(event);
+                }
+                None => to = middle,
+            }
+        }
+        Event::parse(std::str::from_utf8(&last?.body).ok()?)
+    }
+}
+
+/// A session of which no last word is kept.
+const ENDED: &str = "ended";
+
+/// Why a session is over, by its last word.
+fn ending(event: &Event) -> Option<&'static str> {
+    match &event.payload {
+        Payload::SessionCompleted(_) => Some("completed"),
+        Payload::SessionErrored(errored) if errored.error_code.as_deref() == Some(GONE) => Some("gone"),
+        Payload::SessionErrored(_) => Some("errored"),
+        Payload::SessionCancelled(cancelled) => Some(match cancelled.cancelled_by {
+            CancelledBy::User => "user",
+            CancelledBy::Producer => "producer",
+            CancelledBy::Timeout => "timeout",
+            CancelledBy::System => "system",
+            _ => ENDED,
+        }),
+        _ => None,
+    }
+}
+
+fn resolved_notice(session: &str, token: &ReplyToken, outcome: &str) -> Notice {
+    Notice::Resolved {
+        session: session.to_owned(),
+        token: token.as_str().to_owned(),
+        outcome: outcome.to_owned(),
+    }
+}
+
+fn session_of(command: &Command) -> Option<&str> {
+    match command {
+        Command::Publish { session, .. }
+        | Command::Output { session, .. }
+        | Command::Ask { session, .. }
+        | Command::Follow { session }
+        | Command::Wait { session, .. } => Some(session),
+        _ => None,
+    }
+}
+
+fn member(json: &str, name: &str) -> Option<String> {
+    let mut tape = Tape::default();
+    let doc = tape.read(json).ok()?;
+    Some(doc.root().member(name)?.text()?.into_owned())
+}

@@ -1,0 +1,188 @@
+//! Which call means what: the names, and what stands in the parameters.
+
+use aaep::json::{Kind, Tape, Value, Writer};
+use hub::command::Command;
+
+use super::rpc::{Fault, Wish, doubled};
+
+/// No key is longer, in bytes.
+const LONGEST_KEY: usize = 1024;
+
+/// What the hub is asked.
+pub(super) fn command(wish: &Wish) -> Result<Command, Fault> {
+    let mut tape = Tape::default();
+    let doc = tape.read(&wish.params).map_err(|error| Fault::params(&format!("not JSON: {error}")))?;
+    let params = Params(doc.root());
+    match wish.method.as_str() {
+        "session.start" => {
+            params.check(None)?;
+            let key = params.key()?;
+            Ok(Command::Start { text: params.rest(&["idempotency_key"]), key })
+        }
+        "session.event" => {
+            params.check(Some(&["session_id", "event", "events", "idempotency_key"]))?;
+            let (session, key) = (params.session()?, params.key()?);
+            Ok(Command::Publish { session, events: params.events()?, key })
+        }
+        "session.output" => {
+            params.check(Some(&["session_id", "text", "output_id", "complete", "idempotency_key"]))?;
+            let complete = match params.0.member("complete") {
+                None => false,
+                Some(complete) => complete.boolean().ok_or_else(|| wrong("complete", "true or false"))?,
+            };
+            let text = params.text("text")?.unwrap_or_default();
+            let (session, output_id, key) = (params.session()?, params.text("output_id")?, params.key()?);
+            Ok(Command::Output { session, output_id, text, complete, key })
+        }
+        method @ ("session.ask" | "session.clarify") => {
+            params.check(None)?;
+            let (session, key) = (params.session()?, params.key()?);
+            let text = params.rest(&["session_id", "idempotency_key"]);
+            Ok(Command::Ask { session, text, clarify: method == "session.clarify", key })
+        }
+        "session.follow" => {
+            params.check(Some(&["session_id"]))?;
+            Ok(Command::Follow { session: params.session()? })
+        }
+        other => Err(Fault::method(other)),
+    }
+}
+
+struct Params<'d>(Value<'d>);
+
+impl Params<'_> {
+    /// Named, each once, and if not all are taken then these only.
+    fn check(&self, known: Option<&[&str]>) -> Result<(), Fault> {
+        if self.0.kind() != Kind::Object {
+            return Err(Fault::params("params are an object: they are given by name."));
+        }
+        if let Some(name) = doubled(&self.0) {
+            return Err(Fault::params(&format!("{name:?} stands twice.")));
+        }
+        let strange = |name: &Value<'_>| known.is_some_and(|known| !known.iter().any(|one| name.is(one)));
+        match self.0.members().find(|(name, _)| strange(name)) {
+            Some((name, _)) => {
+                let name: String = name.text().unwrap_or_default().chars().take(64).collect();
+                Err(Fault::params(&format!("the parameter {name:?} is not known here.")))
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn text(&self, name: &str) -> Result<Option<String>, Fault> {
+        let Some(value) = self.0.member(name) else { return Ok(None) };
+        value.text().map(|text| Some(text.into_owned())).ok_or_else(|| wrong(name, "a string"))
+    }
+
+    fn session(&self) -> Result<String, Fault> {
+        self.text("session_id")?.ok_or_else(|| Fault::params("session_id says which session."))
+    }
+
+    fn key(&self) -> Result<Option<String>, Fault> {
+        let key = self.text("idempotency_key")?;
+        match &key {
+            Some(key) if key.is_empty() || key.len() > LONGEST_KEY => {
+                Err(wrong("idempotency_key", &format!("a string of 1 to {LONGEST_KEY} bytes")))
+            }
+            _ => Ok(key),
+        }
+    }
+
+    fn events(&self) -> Result<Vec<String>, Fault> {
+        match (self.0.member("event"), self.0.member("events")) {
+            (Some(event), None) => Ok(vec![event.source().to_owned()]),
+            (None, Some(events)) if events.kind() == Kind::Array => {
+                Ok(events.items().map(|event| event.source().to_owned()).collect())
+            }
+            (None, Some(_)) => Err(wrong("events", "a list")),
+            _ => Err(Fault::params("Either event or events says what happened.")),
+        }
+    }
+
+    /// What HTTP has in the body: all but what it has elsewhere.
+    fn rest(&self, but: &[&str]) -> String {
+        let mut writer = Writer::with_capacity(self.0.source().len());
+        writer.open_object();
+        for (name, value) in self.0.members() {
+            if !but.iter().any(|one| name.is(one)) {
+                writer.key(&name.text().unwrap_or_default());
+                writer.raw(value.source());
+            }
+        }
+        writer.close_object();
+        writer.finish()
+    }
+}
+
+fn wrong(name: &str, right: &str) -> Fault {
+    Fault::params(&format!("{name} is {right}."))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asked(method: &str, params: &str) -> String {
+        match command(&Wish { method: method.to_owned(), params: params.to_owned() }) {
+            Ok(command) => format!("{command:?}"),
+            Err(fault) => fault.answer(None),
+        }
+    }
+
+    #[test]
+    fn parameters_are_what_http_has_in_body_address_and_headers() {
+        for (method, params, expected) in [
+            (
+                "session.start",
+                r#"{"summary_normal":"a", "idempotency_key":"k"}"#,
+                r#"Start { text: "{\"summary_normal\":\"a\"}", key: Some("k") }"#,
+            ),
+            (
+                "session.event",
+                r#"{"session_id":"s","event":{"type":"t"}}"#,
+                r#"Publish { session: "s", events: ["{\"type\":\"t\"}"], key: None }"#,
+            ),
+            (
+                "session.event",
+                r#"{"session_id":"s","events":[1,{}]}"#,
+                r#"Publish { session: "s", events: ["1", "{}"], key: None }"#,
+            ),
+            (
+                "session.output",
+                r#"{"session_id":"s","text":"a\nb","complete":true,"output_id":"o"}"#,
+                r#"Output { session: "s", output_id: Some("o"), text: "a\nb", complete: true, key: None }"#,
+            ),
+            (
+                "session.clarify",
+                r#"{"session_id":"s","question":"a"}"#,
+                r#"Ask { session: "s", text: "{\"question\":\"a\"}", clarify: true, key: None }"#,
+            ),
+            ("session.follow", r#"{"session_id":"s"}"#, r#"Follow { session: "s" }"#),
+        ] {
+            assert_eq!(asked(method, params), expected);
+        }
+    }
+
+    #[test]
+    fn parameters_that_mean_nothing_are_refused() {
+        for (method, params) in [
+            ("session.start", "[]"),
+            ("session.start", r#"{"idempotency_key":7}"#),
+            ("session.start", r#"{"idempotency_key":""}"#),
+            ("session.ask", "{}"),
+            ("session.ask", r#"{"session_id":7}"#),
+            ("session.ask", r#"{"session_id":"a","session_id":"b"}"#),
+            ("session.event", r#"{"session_id":"s"}"#),
+            ("session.event", r#"{"session_id":"s","event":{},"events":[]}"#),
+            ("session.event", r#"{"session_id":"s","events":{}}"#),
+            ("session.output", r#"{"session_id":"s","text":"a","complete":"yes"}"#),
+            ("session.output", r#"{"session_id":"s","text":7}"#),
+            ("session.output", r#"{"session_id":"s","txt":"a"}"#),
+            ("session.follow", r#"{"session_id":"s","wait":1}"#),
+        ] {
+            let answer = asked(method, params);
+            assert!(answer.contains(r#""code":-32602"#), "{method} {params}: {answer}");
+        }
+        assert!(asked("session.sing", "{}").contains(r#""code":-32601"#));
+    }
+}

@@ -1,0 +1,245 @@
+//! JSON-RPC 2.0: calls in, answers and notifications out.
+
+use std::collections::HashSet;
+
+use aaep::json::{Kind, Tape, Value, Writer};
+
+use crate::http::{Response, Status};
+
+/// What a message holds.
+#[derive(Debug)]
+pub(super) enum Message {
+    One(Call),
+    /// One message back, when all of it is settled (§6).
+    Batch(Vec<Call>),
+}
+
+/// A call, or why it is none.
+#[derive(Debug)]
+pub(super) struct Call {
+    /// Its name, as JSON. A notification has none, and no answer.
+    pub(super) id: Option<String>,
+    pub(super) wish: Result<Wish, Fault>,
+}
+
+/// What is called, and with what.
+#[derive(Debug)]
+pub(super) struct Wish {
+    pub(super) method: String,
+    /// An object, as JSON.
+    pub(super) params: String,
+}
+
+/// Why something is refused: a code of JSON-RPC, and the problem that HTTP would answer.
+#[derive(Debug)]
+pub(super) struct Fault {
+    code: i64,
+    problem: Response,
+}
+
+impl Fault {
+    fn new(code: i64, status: Status, title: &str) -> Self {
+        Self { code, problem: Response::problem(status, title) }
+    }
+
+    pub(super) fn parse(why: &str) -> Self {
+        Self::new(-32700, Status::BadRequest, why)
+    }
+
+    pub(super) fn request(why: &str) -> Self {
+        Self::new(-32600, Status::BadRequest, why)
+    }
+
+    pub(super) fn method(name: &str) -> Self {
+        let name: String = name.chars().take(64).collect();
+        Self::new(-32601, Status::NotFound, &format!("There is no method {name:?}."))
+    }
+
+    pub(super) fn params(why: &str) -> Self {
+        Self::new(-32602, Status::BadRequest, why)
+    }
+
+    /// What the hub answered, if it is no result.
+    pub(super) fn of(problem: Response) -> Self {
+        let code = match problem.status {
+            Status::BadRequest => -32602,
+            Status::Forbidden => -32003,
+            Status::NotFound => -32004,
+            Status::Conflict => -32009,
+            Status::UnprocessableContent => -32022,
+            Status::TooManyRequests => -32029,
+            Status::Unavailable => -32053,
+            _ => -32603,
+        };
+        Self { code, problem }
+    }
+
+    /// The answer that says so.
+    pub(super) fn answer(&self, id: Option<&str>) -> String {
+        let data = String::from_utf8_lossy(self.problem.content());
+        let mut tape = Tape::default();
+        let title =
+            tape.read(&data).ok().and_then(|doc| Some(doc.root().member("title")?.text()?.into_owned()));
+        let mut error = Writer::default();
+        error.open_object();
+        error.key("code");
+        error.integer(self.code);
+        error.key("message");
+        error.text(title.as_deref().unwrap_or("It cannot be done."));
+        error.key("data");
+        error.raw(if data.is_empty() { "null" } else { &data });
+        error.close_object();
+        envelope(&[("id", id.unwrap_or("null")), ("error", &error.finish())])
+    }
+}
+
+/// The answer that something was done.
+pub(super) fn result(id: &str, json: &str) -> String {
+    envelope(&[("id", id), ("result", json)])
+}
+
+/// Something that nobody asked for; the method needs no escapes.
+pub(super) fn notification(method: &str, params: &str) -> String {
+    envelope(&[("method", &format!("\"{method}\"")), ("params", params)])
+}
+
+/// All answers of a batch.
+pub(super) fn batch(answers: &[String]) -> String {
+    format!("[{}]", answers.join(","))
+}
+
+fn envelope(members: &[(&str, &str)]) -> String {
+    let mut writer = Writer::default();
+    writer.open_object();
+    writer.key("jsonrpc");
+    writer.text("2.0");
+    for (name, json) in members {
+        writer.key(name);
+        writer.raw(json);
+    }
+    writer.close_object();
+    writer.finish()
+}
+
+/// Reads a message; `most` calls at most are taken in a batch.
+pub(super) fn read(text: &str, most: usize) -> Result<Message, Fault> {
+    let mut tape = Tape::default();
+    let doc = tape.read(text).map_err(|error| Fault::parse(&format!("not JSON: {error}")))?;
+    let root = doc.root();
+    if root.kind() != Kind::Array {
+        return Ok(Message::One(call(&root)));
+    }
+    match root.items().take(most.saturating_add(1)).count() {
+        0 => Err(Fault::request("A batch has at least one call.")),
+        count if count > most => Err(Fault::request(&format!("A batch has at most {most} calls."))),
+        _ => Ok(Message::Batch(root.items().map(|item| call(&item)).collect())),
+    }
+}
+
+fn call(value: &Value<'_>) -> Call {
+    if value.kind() != Kind::Object {
+        return Call { id: Some(NULL.to_owned()), wish: Err(Fault::request("A call is a JSON object.")) };
+    }
+    let id = value.member("id");
+    let named = id.is_some_and(|id| matches!(id.kind(), Kind::Text | Kind::Number | Kind::Null));
+    let wish = wish(value).and_then(|wish| match id {
+        Some(_) if !named => Err(Fault::request("An id is a string, a number or null.")),
+        _ => Ok(wish),
+    });
+    let id = match (id, &wish) {
+        (Some(id), _) if named => Some(id.source().to_owned()),
+        // What is no call is told so, with or without a name.
+        (_, Err(_)) => Some(NULL.to_owned()),
+        _ => None,
+    };
+    Call { id, wish }
+}
+
+fn wish(value: &Value<'_>) -> Result<Wish, Fault> {
+    if let Some(name) = doubled(value) {
+        return Err(Fault::request(&format!("{name:?} stands twice.")));
+    }
+    if !value.member("jsonrpc").is_some_and(|version| version.is("2.0")) {
+        return Err(Fault::request("jsonrpc is \"2.0\"."));
+    }
+    let Some(method) = value.member("method").and_then(|method| method.text()) else {
+        return Err(Fault::request("A call names its method."));
+    };
+    let params = match value.member("params") {
+        None => "{}",
+        Some(params) if matches!(params.kind(), Kind::Object | Kind::Array) => params.source(),
+        Some(_) => return Err(Fault::request("params are an object.")),
+    };
+    Ok(Wish { method: method.into_owned(), params: params.to_owned() })
+}
+
+/// A name that stands twice among the members of an object.
+pub(super) fn doubled(value: &Value<'_>) -> Option<String> {
+    let mut names = HashSet::new();
+    let mut all = value.members().filter_map(|(name, _)| name.text());
+    all.find(|name| !names.insert(name.clone())).map(|name| name.chars().take(64).collect())
+}
+
+const NULL: &str = "null";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The answer to a message that holds no call.
+    fn answer(text: &str) -> String {
+        match read(text, 3) {
+            Err(fault) => fault.answer(None),
+            Ok(Message::One(Call { id, wish: Err(fault) })) => fault.answer(id.as_deref()),
+            Ok(other) => format!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn what_is_no_call_is_told_so() {
+        for (text, code, id) in [
+            ("", -32700, "null"),
+            ("{", -32700, "null"),
+            ("[]", -32600, "null"),
+            ("[1,2,3,4]", -32600, "null"),
+            ("1", -32600, "null"),
+            ("null", -32600, "null"),
+            ("{}", -32600, "null"),
+            (r#"{"jsonrpc":"1.0","method":"a","id":1}"#, -32600, "1"),
+            (r#"{"method":"a","id":"x"}"#, -32600, r#""x""#),
+            (r#"{"jsonrpc":"2.0","id":1,"result":{}}"#, -32600, "1"),
+            (r#"{"jsonrpc":"2.0","method":7,"id":1.5}"#, -32600, "1.5"),
+            (r#"{"jsonrpc":"2.0","method":"a","params":"x","id":1}"#, -32600, "1"),
+            (r#"{"jsonrpc":"2.0","method":"a","id":{}}"#, -32600, "null"),
+            (r#"{"jsonrpc":"2.0","method":"a","id":true}"#, -32600, "null"),
+            (r#"{"jsonrpc":"2.0","method":"a","method":"b","id":1}"#, -32600, "1"),
+            (r#"{"jsonrpc":"2.0","method":7}"#, -32600, "null"),
+        ] {
+            let expected = format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":{code},"message":""#);
+            let answer = answer(text);
+            assert!(answer.starts_with(&expected), "{text}: {answer}");
+            assert!(answer.contains(r#""data":{"title":""#), "{answer}");
+        }
+    }
+
+    #[test]
+    fn names_come_back_as_they_were_and_notifications_have_none() {
+        for id in ["1", "1.50", "null", r#""\u0041""#] {
+            let text = format!(r#"{{"jsonrpc":"2.0","method":"a","id":{id}}}"#);
+            let Ok(Message::One(Call { id: Some(read), wish: Ok(_) })) = read(&text, 3) else {
+                panic!("{text}")
+            };
+            assert_eq!(read, id);
+        }
+        let Ok(Message::One(call)) = read(r#"{"jsonrpc":"2.0","method":"a"}"#, 3) else { panic!() };
+        assert!(call.id.is_none() && call.wish.is_ok());
+    }
+
+    #[test]
+    fn a_batch_is_its_calls_one_by_one() {
+        let text = r#"[{"jsonrpc":"2.0","method":"a","id":1},7,{"jsonrpc":"2.0","method":"b"}]"#;
+        let Ok(Message::Batch(calls)) = read(text, 3) else { panic!() };
+        let ids: Vec<_> = calls.iter().map(|call| (call.id.as_deref(), call.wish.is_ok())).collect();
+        assert_eq!(ids, [(Some("1"), true), (Some("null"), false), (None, true)]);
+    }
+}
