@@ -126,13 +126,21 @@ fn serve(arguments: &Arguments) -> Result<(), String> {
                 std::future::pending::<()>().await;
             }
         };
+        tokio::pin!(parent);
         tokio::select! {
             () = server.clone().serve(listener) => {}
             () = neighbours => {}
-            () = parent => {}
+            () = &mut parent => {}
             () = beats => {}
             () = watch => {}
-            () = stopped() => bridge.goodbye(FAREWELL).await,
+            () = stopped() => {
+                // The parent is told by its own future; that it is gone, or has heard enough, is no reason to hurry.
+                let told = async { parent.await; std::future::pending().await };
+                tokio::select! {
+                    () = bridge.goodbye(FAREWELL) => {}
+                    () = told => {}
+                }
+            }
         }
         Ok(())
     });

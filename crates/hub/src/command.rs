@@ -41,6 +41,13 @@ pub enum Command {
         /// The message.
         text: String,
     },
+    /// The same, over the connection of one subscription: it speaks for that one only.
+    SayOver {
+        /// The subscription.
+        subscription: String,
+        /// The message.
+        text: String,
+    },
     /// An agent starts a session.
     Start {
         /// The payload of `agent.session.started`, with `producer`, `localization_hints` and `person` beside it.

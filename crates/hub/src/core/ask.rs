@@ -194,10 +194,14 @@ impl Core {
         let session = resolution.session.as_str();
         let to = if self.still_asks(&resolution.session) { "awaiting_input" } else { "thinking" };
         let said = format!(r#"{{"type":"aaep:agent.state.changed","to_state":"{to}"}}"#);
+        // What was meant is no decision; that it was said is what listeners are told (decision 15).
+        let decision = match &resolution.answer {
+            Said::Decision(_) => format!(r#""decision":"{}","#, word(&resolution.answer)),
+            _ => String::new(),
+        };
         let told = format!(
-            r#"{{"reply_token":"{}","decision":"{}","by":"{}"}}"#,
+            r#"{{"reply_token":"{}",{decision}"by":"{}"}}"#,
             resolution.token,
-            word(&resolution.answer),
             // That the person stopped the session is the next thing that everybody hears.
             if resolution.by == By::Stopped { By::Cancelled } else { resolution.by }.as_str()
         );

@@ -1,5 +1,6 @@
 //! What listeners say: answers, more time, stop, other terms, the end.
 
+use aaep::SubscriptionId;
 use aaep::consent::{Link, Said, Sender};
 use aaep::message::{Message, SubscriptionClose};
 use aaep::negotiate::renegotiate;
@@ -10,8 +11,9 @@ use crate::Principal;
 use crate::command::Answer;
 
 impl Core {
-    /// `POST /aaep/v1/replies`: whatever comes of a reply, its sender learns nothing from the answer (C-D1).
-    pub(super) fn say(&mut self, who: &Principal, text: &str, now: i64) -> Answer {
+    /// `POST /aaep/v1/replies`, or a message over the connection of a subscription: whatever comes of a reply, its sender
+    /// learns nothing from the answer (C-D1).
+    pub(super) fn say(&mut self, who: &Principal, over: Option<&str>, text: &str, now: i64) -> Answer {
         match Message::parse(text) {
             Some(Message::SubscriptionRenegotiate(wish)) => {
                 let Some(known) = self.own_subscription(who, wish.subscription_id.as_str()) else {
@@ -38,7 +40,7 @@ impl Core {
                 self.close_subscription(subscription_id.as_str(), now);
                 Answer::Done
             }
-            _ => self.reply(who, text, now),
+            _ => self.reply(who, over, text, now),
         }
     }
 
@@ -47,8 +49,10 @@ impl Core {
     }
 
     /// A reply, more time or stop. Every attempt is written down and answered alike, once that is on disk.
-    fn reply(&mut self, who: &Principal, text: &str, now: i64) -> Answer {
-        let sender = Sender { principal: &who.name, link: Link::Shared };
+    fn reply(&mut self, who: &Principal, over: Option<&str>, text: &str, now: i64) -> Answer {
+        let Ok(over) = over.map(SubscriptionId::parse).transpose() else { return Answer::Done };
+        let link = over.as_ref().map_or(Link::Shared, Link::Of);
+        let sender = Sender { principal: &who.name, link };
         let heard = match Said::parse(text) {
             Err(why) => Err(why),
             Ok(Said::Stop(wish)) => {

@@ -268,7 +268,8 @@ impl Core {
                 self.say_goodbye();
                 Some(Answer::Done)
             }
-            Command::Say { text } => Some(self.say(who, &text, now)),
+            Command::Say { text } => Some(self.say(who, None, &text, now)),
+            Command::SayOver { subscription, text } => Some(self.say(who, Some(&subscription), &text, now)),
             Command::Start { text, key } => Some(self.start(who, &text, key.as_deref(), now)),
             Command::Publish { session, events, key } => {
                 Some(self.publish(who, &session, &events, key.as_deref(), now))

@@ -31,6 +31,7 @@ pub(crate) async fn listen(
     match caller.handshake(ear, mouth).await {
         Ok(subscribed) => {
             let listener = subscribed.listener;
+            let _talk = bridge.talk();
             let ending = caller.converse(subscribed, ear, mouth).await;
             // The fan-out may still wait for the channel to be emptied; that it is gone, it learns by trying.
             bridge.ready(listener);
@@ -113,7 +114,8 @@ impl Caller<'_> {
                 let subscription = member(&json, "subscription_id").ok_or(Ending::Over);
                 (json, subscription)
             }
-            Answer::Rejected(json, code) => {
+            other => {
+                let (json, code) = refusal(other);
                 let ending = match code.as_str() {
                     "authentication_required" => Ending::Unauthenticated,
                     "authorization_denied" => Ending::Denied,
@@ -121,13 +123,6 @@ impl Caller<'_> {
                 };
                 (json, Err(ending))
             }
-            Answer::Forbidden => {
-                (rejected("authorization_denied", "This token is not for that."), Err(Ending::Denied))
-            }
-            Answer::Full(why) => (rejected("rate_limit", &why), Err(Ending::Rejected)),
-            Answer::Unavailable(why) => (rejected("transport_unavailable", &why), Err(Ending::Rejected)),
-            Answer::Bad(why) => (rejected("unknown", &why), Err(Ending::Rejected)),
-            _ => (rejected("unknown", "The hub cannot answer this."), Err(Ending::Rejected)),
         }
     }
 
@@ -155,8 +150,10 @@ impl Caller<'_> {
         let over = Over::default();
         let hearing = async {
             let ending = self.hear(subscription, ear, &say, &over).await;
-            let is_theirs =
-                !matches!(ending, Ending::Over | Ending::Closed | Ending::Slow | Ending::Stopping);
+            let is_theirs = !matches!(
+                ending,
+                Ending::Over | Ending::Replaced | Ending::Closed | Ending::Slow | Ending::Stopping
+            );
             if is_theirs {
                 self.close(subscription).await;
             }
@@ -232,7 +229,7 @@ impl Caller<'_> {
         match kind.as_str() {
             REQUEST => (Some(Word::Refused { to }), None),
             RENEGOTIATE | CLOSE if !own() => (Some(Word::Refused { to }), None),
-            RENEGOTIATE => match self.say_to_hub(text).await {
+            RENEGOTIATE => match self.say_to_hub(subscription, text).await {
                 Answer::Accepted(json) => (Some(Word::Answer { json, to }), None),
                 Answer::Rejected(json, _) => (Some(Word::Answer { json, to }), Some(Ending::Rejected)),
                 _ => (Some(Word::Refused { to }), None),
@@ -242,18 +239,19 @@ impl Caller<'_> {
                 (None, Some(Ending::Closed))
             }
             _ => {
-                self.say_to_hub(text).await;
+                self.say_to_hub(subscription, text).await;
                 (None, None)
             }
         }
     }
 
-    async fn say_to_hub(&self, text: String) -> Answer {
-        self.bridge.ask(self.who.clone(), Command::Say { text }).await
+    async fn say_to_hub(&self, subscription: &str, text: String) -> Answer {
+        let subscription = subscription.to_owned();
+        self.bridge.ask(self.who.clone(), Command::SayOver { subscription, text }).await
     }
 
     async fn close(&self, subscription: &str) {
-        self.say_to_hub(closing(subscription, None)).await;
+        self.say_to_hub(subscription, closing(subscription, None)).await;
     }
 
     /// Says what there is to say, answers first, until the last word or until nobody hears it.
@@ -331,7 +329,21 @@ fn member(json: &str, name: &str) -> Option<String> {
     Some(root.member(name)?.text()?.into_owned())
 }
 
-fn rejected(code: &str, why: &str) -> String {
+/// The `subscription.rejected` of whatever keeps a request from being accepted, and its reason code.
+pub(crate) fn refusal(answer: Answer) -> (String, String) {
+    let (code, why) = match answer {
+        Answer::Rejected(json, code) => return (json, code),
+        Answer::Forbidden => ("authorization_denied", "This token is not for that.".to_owned()),
+        Answer::Full(why) => ("rate_limit", why),
+        Answer::Unavailable(why) => ("transport_unavailable", why),
+        Answer::Bad(why) => ("unknown", why),
+        _ => ("unknown", "The hub cannot answer this.".to_owned()),
+    };
+    (rejected(code, &why), code.to_owned())
+}
+
+/// A `subscription.rejected`.
+pub(crate) fn rejected(code: &str, why: &str) -> String {
     object(&[("type", "subscription.rejected"), ("reason_code", code), ("reason_message", why)])
 }
 

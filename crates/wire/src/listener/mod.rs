@@ -22,7 +22,7 @@ pub(crate) mod websocket;
 use std::sync::Arc;
 use std::time::Duration;
 
-pub(crate) use flow::listen;
+pub(crate) use flow::{listen, refusal, rejected};
 use hub::delivery::{Frame, Reason};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 pub use unix::UnixSocket;
@@ -92,8 +92,10 @@ pub(crate) enum Word {
 /// Why it ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ending {
-    /// The hub has ended the subscription, or another connection has taken it over.
+    /// The hub has ended the subscription.
     Over,
+    /// Another connection has taken it over.
+    Replaced,
     /// It did not read what it was sent.
     Slow,
     /// The hub stops.
@@ -124,6 +126,7 @@ impl Ending {
         match reason {
             Reason::SlowConsumer => Self::Slow,
             Reason::ProducerShutdown => Self::Stopping,
+            Reason::Replaced => Self::Replaced,
             _ => Self::Over,
         }
     }
@@ -134,6 +137,7 @@ impl Ending {
         match self {
             Self::Slow => told(Reason::SlowConsumer),
             Self::Stopping => told(Reason::ProducerShutdown),
+            Self::Replaced => told(Reason::Replaced),
             Self::Over => ("ended", "The subscription has ended."),
             Self::Rejected | Self::Unauthenticated => ("rejected", "The subscription was refused."),
             Self::Denied => ("authorization_denied", "This is not for you to hear."),

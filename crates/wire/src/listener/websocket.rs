@@ -141,7 +141,8 @@ impl Mouth for SplitSink<WebSocketStream<TcpStream>, Message> {
             Word::End { ending: Ending::Gone, .. } => return self.close().await.is_ok(),
             Word::End { ending, subscription } => {
                 // Who ends it without being asked says why in a message, as on every wire.
-                if let (Ending::Slow | Ending::Stopping, Some(subscription)) = (ending, subscription)
+                if let (Ending::Slow | Ending::Stopping | Ending::Replaced, Some(subscription)) =
+                    (ending, subscription)
                     && self.send(Message::text(closing(&subscription, Some(ending)))).await.is_err()
                 {
                     return false;
@@ -157,7 +158,7 @@ impl Mouth for SplitSink<WebSocketStream<TcpStream>, Message> {
 /// §B.2.4; what concerns the transport alone has the codes of RFC 6455.
 fn code(ending: Ending) -> u16 {
     match ending {
-        Ending::Over => 4000,
+        Ending::Over | Ending::Replaced => 4000,
         Ending::Rejected => 4001,
         Ending::Unauthenticated => 4002,
         Ending::Denied => 4003,

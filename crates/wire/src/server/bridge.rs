@@ -8,7 +8,7 @@ use std::time::Duration;
 use hub::command::{Answer, Command, Notice, Output, Request, RequestId};
 use hub::delivery::LaneLimits;
 use hub::{Core, Engine, LineId, ListenerId, Principal};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{OwnedRwLockReadGuard, RwLock, mpsc, oneshot};
 
 use crate::fanout::{Fanout, News, Order, Sink};
 use crate::observe::Observe;
@@ -21,6 +21,8 @@ pub struct Bridge {
     waiting: Arc<Mutex<Waiting>>,
     numbers: Arc<AtomicU64>,
     observe: Arc<Observe>,
+    /// Held by everybody who still has something to say to a listener.
+    talks: Arc<RwLock<()>>,
 }
 
 /// Who is told what the hub says.
@@ -97,7 +99,7 @@ impl Bridge {
                 }
             }
         })?;
-        Ok(Self { engine, fanout, waiting, numbers, observe })
+        Ok(Self { engine, fanout, waiting, numbers, observe, talks: Arc::default() })
     }
 
     /// What is told of everything that happens here.
@@ -165,7 +167,18 @@ impl Bridge {
         self.ask(Principal::anybody(), Command::Goodbye).await;
         let (told, all) = oneshot::channel();
         self.fanout.order(Order::Empty(told));
-        let _ = tokio::time::timeout(patience, all).await;
+        let said = async {
+            let _ = all.await;
+            // What the fan-out has handed on, others still have to say.
+            let _all = self.talks.write().await;
+        };
+        let _ = tokio::time::timeout(patience, said).await;
+    }
+
+    /// For whoever says for himself what a listener is told: the hub's farewell waits until this is dropped. None where it
+    /// waits already.
+    pub fn talk(&self) -> Option<OwnedRwLockReadGuard<()>> {
+        self.talks.clone().try_read_owned().ok()
     }
 
     /// A sign of life to every listener.

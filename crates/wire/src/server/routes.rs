@@ -10,6 +10,7 @@ use super::{Door, Server};
 use crate::agent;
 use crate::http::{Head, Method, Query, Response, Status};
 use crate::listener::websocket::Upgrade;
+use crate::listener::{refusal, rejected};
 use crate::observe::Exposition;
 
 /// The cookie by which a browser is known.
@@ -41,7 +42,13 @@ async fn routed(server: &Server, head: &Head, body: Vec<u8>) -> Result<Reply, Re
         }
         _ => {}
     }
-    let who = who(server, head)?;
+    let who = who(server, head).map_err(|refused| match parts.as_slice() {
+        ["aaep", "v1", "subscriptions"] if refused.status == Status::Unauthorized => {
+            let why = rejected("authentication_required", "A token is needed, and this one is not known.");
+            Response::new(Status::Unauthorized).header("WWW-Authenticate", "Bearer").json(why)
+        }
+        _ => refused,
+    })?;
     if let (Method::Get | Method::Head, ["metrics"]) = (head.method, parts.as_slice()) {
         return metrics(server, head, &who).map(Reply::Whole);
     }
@@ -54,7 +61,8 @@ async fn routed(server: &Server, head: &Head, body: Vec<u8>) -> Result<Reply, Re
         }
         (Method::Post, ["aaep", "v1", "subscriptions"]) => {
             none(head)?;
-            (Command::Subscribe { text: text(body)? }, Status::Created)
+            let subscribe = Command::Subscribe { text: text(body)? };
+            return whole(subscribed(server.bridge.ask(who, subscribe).await));
         }
         (Method::Post, ["aaep", "v1", "replies"]) => {
             none(head)?;
@@ -269,6 +277,19 @@ pub(crate) fn response(answer: Answer, made: Status) -> Response {
         Answer::Unavailable(why) => Response::problem(Status::Unavailable, &why),
         _ => Response::problem(Status::InternalError, "The hub answered something unknown."),
     }
+}
+
+/// Every request is answered in AAEP's own words (C-E5).
+fn subscribed(answer: Answer) -> Response {
+    if let Answer::Accepted(_) = answer {
+        return response(answer, Status::Created);
+    }
+    let malformed = matches!(answer, Answer::Bad(_));
+    let (json, code) = refusal(answer);
+    let status = if malformed { Status::BadRequest } else { rejection(&code) };
+    let refused = Response::new(status).json(json);
+    // There is no telling when there is room again; a minute is soon enough to ask.
+    if status == Status::TooManyRequests { refused.header("Retry-After", "60") } else { refused }
 }
 
 fn subscription_of(accepted: &str) -> Option<String> {

@@ -1,0 +1,93 @@
+//! A WebSocket of the subprotocol `aaep.v1`.
+
+use std::collections::VecDeque;
+use std::net::TcpStream;
+use std::time::Duration;
+
+use serde_json::Value;
+use tungstenite::{ClientRequestBuilder, Error, HandshakeError, Message, WebSocket};
+
+use crate::stage::Hub;
+use crate::wire::{Back, Heard, Sign, Wire, answer, sorted};
+
+pub(crate) struct Socket {
+    frames: WebSocket<TcpStream>,
+    token: String,
+    kept: VecDeque<Heard>,
+}
+
+impl Socket {
+    /// Connects; the status if it is refused.
+    pub(crate) fn connect(address: &str, token: &str) -> Result<Self, u16> {
+        let uri = format!("ws://{address}/aaep/v1/ws").parse().unwrap();
+        let mut wanted = ClientRequestBuilder::new(uri).with_sub_protocol("aaep.v1");
+        if !token.is_empty() {
+            wanted = wanted.with_header("Authorization", format!("Bearer {token}"));
+        }
+        let stream = TcpStream::connect(address).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(40))).unwrap();
+        match tungstenite::client(wanted, stream) {
+            Ok((socket, answer)) => {
+                assert_eq!(answer.headers()["Sec-WebSocket-Protocol"], "aaep.v1");
+                Ok(Self { frames: socket, token: token.to_owned(), kept: VecDeque::new() })
+            }
+            Err(HandshakeError::Failure(Error::Http(answer))) => Err(answer.status().as_u16()),
+            Err(other) => panic!("{other}"),
+        }
+    }
+
+    fn read(socket: &mut WebSocket<TcpStream>) -> Heard {
+        match socket.read() {
+            Ok(Message::Text(text)) => sorted(serde_json::from_str(&text).unwrap()),
+            Ok(Message::Ping(_)) => Heard::Alive,
+            Ok(Message::Close(Some(frame))) => Heard::End(Sign::Code(frame.code.into())),
+            other => panic!("not what is said here: {other:?}"),
+        }
+    }
+}
+
+impl Wire for Socket {
+    fn subscribe(&mut self, request: &str) -> Value {
+        self.ask(request)
+    }
+
+    fn say(&mut self, message: &str) {
+        self.frames.send(Message::text(message)).unwrap();
+    }
+
+    fn ask(&mut self, message: &str) -> Value {
+        self.say(message);
+        let Self { frames, kept, .. } = self;
+        answer(kept, || Self::read(frames))
+    }
+
+    fn next(&mut self) -> Heard {
+        self.kept.pop_front().unwrap_or_else(|| Self::read(&mut self.frames))
+    }
+
+    fn sign(&mut self) -> Sign {
+        loop {
+            match self.next() {
+                Heard::End(sign) => return sign,
+                Heard::Alive => {}
+                other => panic!("not yet over: {other:?}"),
+            }
+        }
+    }
+
+    fn is_alive(&mut self) -> bool {
+        assert!(matches!(self.next(), Heard::Alive), "a ping");
+        true
+    }
+
+    fn come_back(&mut self, hub: &mut Hub, request: &str) -> Back {
+        *self = Self::connect(&hub.address, &self.token).unwrap();
+        let accepted = self.subscribe(request);
+        Back::Afresh(accepted["subscription_id"].as_str().unwrap().to_owned())
+    }
+
+    fn lose(&mut self) -> bool {
+        self.frames.get_ref().shutdown(std::net::Shutdown::Both).unwrap();
+        true
+    }
+}
