@@ -24,6 +24,7 @@ mod hex;
 pub mod json;
 mod jwk;
 pub mod jws;
+mod key_file;
 mod keys;
 pub mod private;
 mod random;

@@ -18,6 +18,7 @@ mod floods;
 mod hub;
 mod killed;
 mod life;
+mod manifest;
 mod messages;
 mod observe;
 mod slow;

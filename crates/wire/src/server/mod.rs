@@ -76,6 +76,8 @@ pub struct Server {
     pub hosts: Vec<String>,
     /// The manifest, as JSON.
     pub manifest: String,
+    /// The manifest, signed, for those who ask for it so.
+    pub signed_manifest: Option<String>,
     connections: AtomicUsize,
 }
 
@@ -91,7 +93,22 @@ impl std::fmt::Debug for Server {
 impl Server {
     /// A server over a hub.
     pub fn new(bridge: Bridge, door: Door, limits: Limits, hosts: Vec<String>, manifest: String) -> Self {
-        Self { bridge, door, limits, hosts, manifest, connections: AtomicUsize::new(0) }
+        Self {
+            bridge,
+            door,
+            limits,
+            hosts,
+            manifest,
+            signed_manifest: None,
+            connections: AtomicUsize::new(0),
+        }
+    }
+
+    /// With a signed manifest beside the plain one.
+    #[must_use]
+    pub fn with_signed_manifest(mut self, signed: String) -> Self {
+        self.signed_manifest = Some(signed);
+        self
     }
 
     /// Takes connections until the future is dropped.

@@ -36,7 +36,7 @@ async fn routed(server: &Server, head: &Head, body: Vec<u8>) -> Result<Reply, Re
         }
         (Method::Get | Method::Head, [".well-known", "aaep-manifest.json"]) => {
             none(head)?;
-            return whole(Response::new(Status::Ok).json(server.manifest.clone()));
+            return whole(manifest(server, head));
         }
         _ => {}
     }
@@ -136,6 +136,17 @@ fn metrics(server: &Server, head: &Head, who: &Principal) -> Result<Response, Re
     none(head)?;
     let form = Exposition::accepted(head.header("accept"));
     Ok(Response::new(Status::Ok).body(form.media_type(), server.bridge.observe().metrics(form)))
+}
+
+/// JSON, or signed for those who ask for that (C-F6).
+fn manifest(server: &Server, head: &Head) -> Response {
+    let signed =
+        server.signed_manifest.as_ref().filter(|_| head.prefers("application/jose", "application/json"));
+    match signed {
+        Some(signed) => Response::new(Status::Ok).body("application/jose", signed.clone()),
+        None => Response::new(Status::Ok).json(server.manifest.clone()),
+    }
+    .header("Vary", "Accept")
 }
 
 /// Milliseconds since 1970.

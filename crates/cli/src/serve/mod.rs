@@ -1,12 +1,13 @@
 //! `sayso serve`: the hub.
 
+mod manifest;
+
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use aaep::event::Producer;
-use aaep::json::Writer;
 use hub::delivery::LaneLimits;
 use hub::{Core, Role, Scope};
 use journal::{Journal, Memory, Settings, Sqlite};
@@ -68,14 +69,16 @@ fn serve(arguments: &Arguments) -> Result<(), String> {
     let door = door(arguments)?;
     let observe = arguments.watching.start()?;
     let journal = observe.journal(journal(arguments)?);
-    let core = Core::new(
+    let mut core = Core::new(
         journal,
-        Producer::new("sayso-hub"),
+        Producer::new(manifest::AGENT_ID),
         hub::Limits::default(),
         |bytes: &mut [u8]| SystemRandom.fill(bytes),
         wire::clock(),
     )
     .map_err(|error| error.to_string())?;
+    let manifest = manifest::text(&wires(arguments));
+    let signed = manifest::sign(&manifest, (!arguments.memory).then_some(arguments.data.as_path()))?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
@@ -86,6 +89,7 @@ fn serve(arguments: &Arguments) -> Result<(), String> {
             .await
             .map_err(|error| format!("cannot listen on {}: {error}", arguments.listen))?;
         let address = listener.local_addr().map_err(|error| error.to_string())?;
+        core.publish_manifest(manifest_uri(arguments, address), signed.clone());
         let bridge = Bridge::start_watched(core, LaneLimits::default(), wire::clock, observe.clone())
             .map_err(|error| error.to_string())?;
         let mut hosts = arguments.host.clone();
@@ -94,8 +98,8 @@ fn serve(arguments: &Arguments) -> Result<(), String> {
             hosts
                 .extend(["localhost", "127.0.0.1", "[::1]"].map(|name| format!("{name}:{}", address.port())));
         }
-        let server =
-            Arc::new(Server::new(bridge.clone(), door, Limits::default(), hosts, manifest(arguments)));
+        let server = Server::new(bridge.clone(), door, Limits::default(), hosts, manifest);
+        let server = Arc::new(server.with_signed_manifest(signed));
         let unix = unix(arguments)?;
         tell(&format!("listening on http://{address}"));
         watching::started(&observe, &wires(arguments).join(","), &kept(arguments));
@@ -140,6 +144,13 @@ fn serve(arguments: &Arguments) -> Result<(), String> {
     // A thread that waits for standard input would be waited for otherwise.
     runtime.shutdown_background();
     served
+}
+
+/// Where the manifest is; nothing if nobody could reach the hub under the address that it listens on.
+fn manifest_uri(arguments: &Arguments, address: SocketAddr) -> Option<String> {
+    let own = (!address.ip().is_unspecified()).then(|| address.to_string());
+    let host = arguments.host.first().cloned().or(own)?;
+    Some(format!("http://{host}/.well-known/aaep-manifest.json"))
 }
 
 fn unix(arguments: &Arguments) -> Result<Option<UnixSocket>, String> {
@@ -213,38 +224,6 @@ fn door(arguments: &Arguments) -> Result<Door, String> {
         ));
     }
     Tokens::load(&path).map(Door::Tokens).map_err(|error| error.to_string())
-}
-
-fn manifest(arguments: &Arguments) -> String {
-    let transports = transports(arguments);
-    let mut writer = Writer::default();
-    writer.open_object();
-    writer.key("@context");
-    writer.text("https://aaep-protocol.org/context/v1");
-    writer.key("type");
-    writer.text("aaep:producer.manifest");
-    writer.key("agent_id");
-    writer.text("sayso-hub");
-    writer.key("agent_version");
-    writer.text(env!("CARGO_PKG_VERSION"));
-    for (name, list) in [
-        ("aaep_versions_supported", r#"["1.0.0"]"#),
-        ("conformance_levels_supported", "[1,2,3]"),
-        ("transports_supported", &transports),
-        ("event_types_emitted", r#"["aaep:agent.*"]"#),
-        ("extensions_supported", r#"["urn:sayso:context:v1"]"#),
-    ] {
-        writer.key(name);
-        writer.raw(list);
-    }
-    writer.close_object();
-    writer.finish()
-}
-
-/// The wires that are open, as a manifest lists them.
-fn transports(arguments: &Arguments) -> String {
-    let names: Vec<_> = wires(arguments).iter().map(|name| format!("{name:?}")).collect();
-    format!("[{}]", names.join(","))
 }
 
 /// Where what is kept is.
