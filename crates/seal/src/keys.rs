@@ -40,6 +40,8 @@ pub enum KeyFileError {
     Form(PathBuf),
     /// It does not hold the one key.
     NotOne(PathBuf),
+    /// It does not hold the 32 bytes of a secret.
+    NotMac(PathBuf),
 }
 
 impl fmt::Display for KeyFileError {
@@ -54,6 +56,7 @@ impl fmt::Display for KeyFileError {
                 write!(f, "{}: must hold one Ed25519 and one P-256 secret key as a JWK set", path.display())
             }
             Self::NotOne(path) => write!(f, "{}: must hold one P-256 secret key as a JWK", path.display()),
+            Self::NotMac(path) => write!(f, "{}: must hold 32 secret bytes in base64url", path.display()),
         }
     }
 }

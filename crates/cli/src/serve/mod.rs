@@ -12,7 +12,7 @@ use hub::delivery::LaneLimits;
 use hub::{Core, Role, Scope};
 use journal::{Journal, Memory, Settings, Sqlite};
 use seal::{Random, SystemRandom};
-use wire::auth::{NewToken, Tokens};
+use wire::auth::{NewToken, Passes, Tokens};
 use wire::{Bridge, Door, Limits, Server, UnixSocket};
 
 use crate::Outcome;
@@ -79,6 +79,7 @@ fn serve(arguments: &Arguments) -> Result<(), String> {
     .map_err(|error| error.to_string())?;
     let manifest = manifest::text(&wires(arguments));
     let signed = manifest::sign(&manifest, (!arguments.memory).then_some(arguments.data.as_path()))?;
+    let passes = passes(arguments)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
@@ -99,7 +100,7 @@ fn serve(arguments: &Arguments) -> Result<(), String> {
                 .extend(["localhost", "127.0.0.1", "[::1]"].map(|name| format!("{name}:{}", address.port())));
         }
         let server = Server::new(bridge.clone(), door, Limits::default(), hosts, manifest);
-        let server = Arc::new(server.with_signed_manifest(signed));
+        let server = Arc::new(server.with_signed_manifest(signed).with_passes(passes));
         let unix = unix(arguments)?;
         tell(&format!("listening on http://{address}"));
         watching::started(&observe, &wires(arguments).join(","), &kept(arguments));
@@ -144,6 +145,14 @@ fn serve(arguments: &Arguments) -> Result<(), String> {
     // A thread that waits for standard input would be waited for otherwise.
     runtime.shutdown_background();
     served
+}
+
+/// Browsers stay signed in over a restart, unless everything is in memory.
+fn passes(arguments: &Arguments) -> Result<Passes, String> {
+    if arguments.memory {
+        return Ok(Passes::new(&mut SystemRandom));
+    }
+    Passes::kept(&arguments.data, &mut SystemRandom).map_err(|error| error.to_string())
 }
 
 /// Where the manifest is; nothing if nobody could reach the hub under the address that it listens on.

@@ -21,6 +21,7 @@ mod life;
 mod manifest;
 mod messages;
 mod observe;
+mod sign_in;
 mod slow;
 mod stdio;
 mod threats;

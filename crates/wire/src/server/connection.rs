@@ -1,5 +1,6 @@
 //! One connection: requests one after the other, each with its limits, until it becomes a stream or ends.
 
+use std::net::IpAddr;
 use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -21,7 +22,7 @@ pub(super) enum Reply {
     WebSocket(websocket::Upgrade),
 }
 
-pub(super) async fn run(server: &Server, mut stream: TcpStream) {
+pub(super) async fn run(server: &Server, mut stream: TcpStream, peer: IpAddr) {
     let _ = stream.set_nodelay(true);
     let mut bytes = Vec::new();
     let mut first = true;
@@ -38,7 +39,7 @@ pub(super) async fn run(server: &Server, mut stream: TcpStream) {
             Err(Some(response)) => return refuse(server, &mut stream, &response).await,
             Err(None) => return,
         };
-        match routes::answer(server, &head, body).await {
+        match routes::answer(server, &head, body, peer).await {
             Reply::Whole(response) => {
                 say(&mut stream, &response, head.keep_alive, head.method == Method::Head).await;
                 if !head.keep_alive {

@@ -2,21 +2,23 @@
 //!
 //! - `connection`: one TCP connection, a request at a time, until it becomes a stream or ends.
 //! - `routes`: which request means what.
+//! - `sign_in`: a browser's cookie in place of its token.
 //! - `bridge`: requests to the hub's thread and answers back.
 
 mod bridge;
 mod connection;
 mod routes;
+mod sign_in;
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 pub use bridge::Bridge;
 pub use routes::clock;
 use tokio::net::TcpListener;
 
-use crate::auth::Tokens;
+use crate::auth::{Attempts, Passes, Tokens};
 use crate::listener::{UnixSocket, stdio, unix};
 
 /// Who is let in.
@@ -47,6 +49,10 @@ pub struct Limits {
     pub idle_time: Duration,
     /// How long an agent may wait for an answer in one request.
     pub longest_wait: Duration,
+    /// How long a browser stays signed in.
+    pub sign_in_time: Duration,
+    /// How many attempts to sign in may fail in a minute from one address.
+    pub sign_in_attempts: u32,
 }
 
 impl Default for Limits {
@@ -60,6 +66,8 @@ impl Default for Limits {
             body_time: Duration::from_secs(30),
             idle_time: Duration::from_secs(75),
             longest_wait: Duration::from_mins(5),
+            sign_in_time: Duration::from_hours(30 * 24),
+            sign_in_attempts: 10,
         }
     }
 }
@@ -78,6 +86,8 @@ pub struct Server {
     pub manifest: String,
     /// The manifest, signed, for those who ask for it so.
     pub signed_manifest: Option<String>,
+    passes: Passes,
+    attempts: Mutex<Attempts>,
     connections: AtomicUsize,
 }
 
@@ -100,6 +110,8 @@ impl Server {
             hosts,
             manifest,
             signed_manifest: None,
+            passes: Passes::new(&mut seal::SystemRandom),
+            attempts: Mutex::new(Attempts::new(limits.sign_in_attempts)),
             connections: AtomicUsize::new(0),
         }
     }
@@ -111,15 +123,22 @@ impl Server {
         self
     }
 
+    /// With passes that outlive a restart.
+    #[must_use]
+    pub fn with_passes(mut self, passes: Passes) -> Self {
+        self.passes = passes;
+        self
+    }
+
     /// Takes connections until the future is dropped.
     pub async fn serve(self: Arc<Self>, listener: TcpListener) {
         loop {
-            let Ok((stream, _)) = listener.accept().await else {
+            let Ok((stream, peer)) = listener.accept().await else {
                 after_failure().await;
                 continue;
             };
             if let Some(place) = self.place() {
-                tokio::spawn(async move { connection::run(&place.0, stream).await });
+                tokio::spawn(async move { connection::run(&place.0, stream, peer.ip()).await });
             }
         }
     }

@@ -1,22 +1,21 @@
 //! Which request means what.
 
+use std::net::IpAddr;
+
 use aaep::json::Writer;
 use aaep::rule::Finding;
 use hub::command::{Answer, Command};
 use hub::{Principal, Role};
 
 use super::connection::Reply;
-use super::{Door, Server};
+use super::{Door, Server, sign_in};
 use crate::http::{Head, Method, Query, Response, Status};
 use crate::listener::websocket::Upgrade;
 use crate::observe::Exposition;
 
-/// The cookie by which a browser is known.
-const COOKIE: &str = "sayso";
-
-pub(super) async fn answer(server: &Server, head: &Head, body: Vec<u8>) -> Reply {
+pub(super) async fn answer(server: &Server, head: &Head, body: Vec<u8>, peer: IpAddr) -> Reply {
     let asked = server.bridge.observe().request(head);
-    let reply = routed(server, head, body).await.unwrap_or_else(Reply::Whole);
+    let reply = routed(server, head, body, peer).await.unwrap_or_else(Reply::Whole);
     asked.answered(match &reply {
         Reply::Whole(response) => response.status.line().0,
         Reply::Stream(_) => 200,
@@ -25,7 +24,7 @@ pub(super) async fn answer(server: &Server, head: &Head, body: Vec<u8>) -> Reply
     reply
 }
 
-async fn routed(server: &Server, head: &Head, body: Vec<u8>) -> Result<Reply, Response> {
+async fn routed(server: &Server, head: &Head, body: Vec<u8>, peer: IpAddr) -> Result<Reply, Response> {
     check_origin(server, head)?;
     no_token(head)?;
     let parts: Vec<&str> = head.path.split('/').skip(1).collect();
@@ -38,6 +37,15 @@ async fn routed(server: &Server, head: &Head, body: Vec<u8>) -> Result<Reply, Re
             none(head)?;
             return whole(manifest(server, head));
         }
+        (Method::Post, ["login"]) => {
+            none(head)?;
+            return whole(sign_in::login(server, head, &body, peer));
+        }
+        (Method::Post, ["logout"]) => {
+            none(head)?;
+            return whole(sign_in::logout(server, head));
+        }
+        (_, ["login" | "logout"]) => return Err(another_method()),
         _ => {}
     }
     let who = who(server, head)?;
@@ -107,7 +115,7 @@ async fn routed(server: &Server, head: &Head, body: Vec<u8>) -> Result<Reply, Re
             | ["aaep", "v1", "events" | "subscriptions" | "replies" | "ws"]
             | ["agent", "v1", "sessions", ..],
         ) => {
-            return whole(Response::problem(Status::MethodNotAllowed, "This address takes another method."));
+            return Err(another_method());
         }
         _ => return whole(not_found()),
     };
@@ -193,11 +201,18 @@ fn who(server: &Server, head: &Head) -> Result<Principal, Response> {
         Door::Open => return Ok(Principal::anybody()),
         Door::Tokens(tokens) => tokens,
     };
-    let token = head.bearer().or_else(|| head.cookie(COOKIE));
-    token.and_then(|token| tokens.principal(token)).cloned().ok_or_else(|| {
+    let known = match head.bearer() {
+        Some(token) => tokens.principal(token).cloned(),
+        None => sign_in::who(server, tokens, head)?,
+    };
+    known.ok_or_else(|| {
         Response::problem(Status::Unauthorized, "A token is needed, and this one is not known.")
             .header("WWW-Authenticate", "Bearer")
     })
+}
+
+fn another_method() -> Response {
+    Response::problem(Status::MethodNotAllowed, "This address takes another method.")
 }
 
 /// A web page of another origin can neither read nor answer, and nobody can reach the hub under a name that is not its own.
