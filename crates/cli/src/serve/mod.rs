@@ -13,7 +13,7 @@ use hub::{Core, Role, Scope};
 use journal::{Journal, Memory, Settings, Sqlite};
 use seal::{Random, SystemRandom};
 use wire::auth::{NewToken, Passes, Tokens};
-use wire::{Bridge, Door, Limits, Server, UnixSocket};
+use wire::{Bridge, Door, Limits, Server, Tls, UnixSocket};
 
 use crate::Outcome;
 use crate::print::{in_words, tell};
@@ -39,6 +39,12 @@ pub(crate) struct Arguments {
     /// Another host under which it may be addressed, with its port; give it once for each.
     #[arg(long, value_name = "HOST")]
     host: Vec<String>,
+    /// The certificate for TLS, with those above it: a file of PEM.
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    tls_cert: Option<PathBuf>,
+    /// The certificate's private key: a file of PEM.
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    tls_key: Option<PathBuf>,
     /// Also takes listeners on a Unix socket; only programs of the same user are heard.
     #[arg(long, value_name = "PATH")]
     unix: Option<PathBuf>,
@@ -66,6 +72,8 @@ fn serve(arguments: &Arguments) -> Result<(), String> {
     if arguments.open && !arguments.listen.ip().is_loopback() {
         return Err("--open lets everybody in, so it is for loopback only".to_owned());
     }
+    let tls = tls(arguments)?;
+    let scheme = if tls.is_some() { "https" } else { "http" };
     let door = door(arguments)?;
     let observe = arguments.watching.start()?;
     let journal = observe.journal(journal(arguments)?);
@@ -90,7 +98,7 @@ fn serve(arguments: &Arguments) -> Result<(), String> {
             .await
             .map_err(|error| format!("cannot listen on {}: {error}", arguments.listen))?;
         let address = listener.local_addr().map_err(|error| error.to_string())?;
-        core.publish_manifest(manifest_uri(arguments, address), signed.clone());
+        core.publish_manifest(manifest_uri(arguments, scheme, address), signed.clone());
         let bridge = Bridge::start_watched(core, LaneLimits::default(), wire::clock, observe.clone())
             .map_err(|error| error.to_string())?;
         let mut hosts = arguments.host.clone();
@@ -100,9 +108,9 @@ fn serve(arguments: &Arguments) -> Result<(), String> {
                 .extend(["localhost", "127.0.0.1", "[::1]"].map(|name| format!("{name}:{}", address.port())));
         }
         let server = Server::new(bridge.clone(), door, Limits::default(), hosts, manifest);
-        let server = Arc::new(server.with_signed_manifest(signed).with_passes(passes));
+        let server = Arc::new(server.with_signed_manifest(signed).with_passes(passes).with_tls(tls));
         let unix = unix(arguments)?;
-        tell(&format!("listening on http://{address}"));
+        tell(&format!("listening on {scheme}://{address}"));
         watching::started(&observe, &wires(arguments).join(","), &kept(arguments));
         let beats = async {
             let mut every = tokio::time::interval(Duration::from_secs(15));
@@ -147,6 +155,18 @@ fn serve(arguments: &Arguments) -> Result<(), String> {
     served
 }
 
+/// Without TLS, whoever is on the way to another machine can read along and speak in another's name.
+fn tls(arguments: &Arguments) -> Result<Option<Tls>, String> {
+    if let (Some(certificate), Some(key)) = (&arguments.tls_cert, &arguments.tls_key) {
+        return Tls::load(certificate, key).map(Some).map_err(|error| error.to_string());
+    }
+    if !arguments.listen.ip().is_loopback() {
+        tell("warning: without TLS, tokens and all that is said travel in the clear to other machines;");
+        tell("warning: use --tls-cert and --tls-key, or listen on loopback behind somebody who has TLS");
+    }
+    Ok(None)
+}
+
 /// Browsers stay signed in over a restart, unless everything is in memory.
 fn passes(arguments: &Arguments) -> Result<Passes, String> {
     if arguments.memory {
@@ -156,10 +176,10 @@ fn passes(arguments: &Arguments) -> Result<Passes, String> {
 }
 
 /// Where the manifest is; nothing if nobody could reach the hub under the address that it listens on.
-fn manifest_uri(arguments: &Arguments, address: SocketAddr) -> Option<String> {
+fn manifest_uri(arguments: &Arguments, scheme: &str, address: SocketAddr) -> Option<String> {
     let own = (!address.ip().is_unspecified()).then(|| address.to_string());
     let host = arguments.host.first().cloned().or(own)?;
-    Some(format!("http://{host}/.well-known/aaep-manifest.json"))
+    Some(format!("{scheme}://{host}/.well-known/aaep-manifest.json"))
 }
 
 fn unix(arguments: &Arguments) -> Result<Option<UnixSocket>, String> {

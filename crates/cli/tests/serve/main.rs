@@ -25,6 +25,7 @@ mod sign_in;
 mod slow;
 mod stdio;
 mod threats;
+mod tls;
 mod tokens;
 mod unix;
 mod websocket;

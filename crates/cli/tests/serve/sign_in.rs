@@ -130,7 +130,7 @@ fn pages_of_other_origins_cannot_use_the_cookie() {
     for origin in
         ["https://evil.example", "null", "http://127.0.0.1:1", &format!("http://evil.example:{port}")]
     {
-        let evil = silent.with(&format!("Origin: {origin}"));
+        let evil = silent.with("Accept: text/plain").with(&format!("Origin: {origin}"));
         for (method, path) in [
             ("POST", "/aaep/v1/subscriptions".to_owned()),
             ("POST", "/aaep/v1/replies".to_owned()),
@@ -142,7 +142,8 @@ fn pages_of_other_origins_cannot_use_the_cookie() {
         }
     }
     for site in ["cross-site", "same-site"] {
-        let sly = silent.with(&format!("Sec-Fetch-Site: {site}"));
+        // Were it let in, it would be told 406 and not wait for events.
+        let sly = silent.with("Accept: text/plain").with(&format!("Sec-Fetch-Site: {site}"));
         assert_eq!(sly.get(&format!("/aaep/v1/events?subscription_id={subscription}")).status, 403, "{site}");
     }
     own.subscribe("{}");

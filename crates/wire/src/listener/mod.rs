@@ -159,7 +159,7 @@ pub(crate) struct Manners {
 }
 
 /// How long the last word may take, and the hanging up.
-const FAREWELL: Duration = Duration::from_secs(5);
+pub(crate) const FAREWELL: Duration = Duration::from_secs(5);
 
 /// Reads over what still comes, a little of it: a socket that is dropped with something unread takes back what was said.
 async fn hang_up(mut stream: impl AsyncRead + AsyncWrite + Unpin) {

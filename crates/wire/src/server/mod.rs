@@ -1,6 +1,7 @@
 //! The server: connections in, requests to the hub, answers and streams out.
 //!
-//! - `connection`: one TCP connection, a request at a time, until it becomes a stream or ends.
+//! - `connection`: one connection, a request at a time, until it becomes a stream or ends.
+//! - `stream`: what it is made of, plain or under TLS.
 //! - `routes`: which request means what.
 //! - `sign_in`: a browser's cookie in place of its token.
 //! - `bridge`: requests to the hub's thread and answers back.
@@ -9,6 +10,7 @@ mod bridge;
 mod connection;
 mod routes;
 mod sign_in;
+mod stream;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -18,8 +20,9 @@ pub use bridge::Bridge;
 pub use routes::clock;
 use tokio::net::TcpListener;
 
+use crate::Tls;
 use crate::auth::{Attempts, Passes, Tokens};
-use crate::listener::{UnixSocket, stdio, unix};
+use crate::listener::{FAREWELL, UnixSocket, stdio, unix};
 
 /// Who is let in.
 #[derive(Debug)]
@@ -86,6 +89,7 @@ pub struct Server {
     pub manifest: String,
     /// The manifest, signed, for those who ask for it so.
     pub signed_manifest: Option<String>,
+    tls: Option<Tls>,
     passes: Passes,
     attempts: Mutex<Attempts>,
     connections: AtomicUsize,
@@ -110,6 +114,7 @@ impl Server {
             hosts,
             manifest,
             signed_manifest: None,
+            tls: None,
             passes: Passes::new(&mut seal::SystemRandom),
             attempts: Mutex::new(Attempts::new(limits.sign_in_attempts)),
             connections: AtomicUsize::new(0),
@@ -130,6 +135,13 @@ impl Server {
         self
     }
 
+    /// With TLS: whoever connects speaks it, or is let go.
+    #[must_use]
+    pub fn with_tls(mut self, tls: Option<Tls>) -> Self {
+        self.tls = tls;
+        self
+    }
+
     /// Takes connections until the future is dropped.
     pub async fn serve(self: Arc<Self>, listener: TcpListener) {
         loop {
@@ -138,7 +150,16 @@ impl Server {
                 continue;
             };
             if let Some(place) = self.place() {
-                tokio::spawn(async move { connection::run(&place.0, stream, peer.ip()).await });
+                let _ = stream.set_nodelay(true);
+                tokio::spawn(async move {
+                    let server = &*place.0;
+                    let Some(tls) = &server.tls else {
+                        return connection::run(server, stream, peer.ip()).await;
+                    };
+                    if let Some(stream) = tls.accept(stream, server.limits.head_time).await {
+                        connection::run(server, stream, peer.ip()).await;
+                    }
+                });
             }
         }
     }

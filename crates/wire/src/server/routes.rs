@@ -222,8 +222,9 @@ fn check_origin(server: &Server, head: &Head) -> Result<(), Response> {
         return Err(Response::problem(Status::MisdirectedRequest, "This is not the host of that name."));
     }
     let same = head.header("origin").is_none_or(|origin| {
-        let host = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"));
-        host.is_some_and(known)
+        // Without TLS of our own there may be somebody in front who has it.
+        let plain = origin.strip_prefix("http://").filter(|_| server.tls.is_none());
+        plain.or_else(|| origin.strip_prefix("https://")).is_some_and(known)
     });
     if same {
         Ok(())

@@ -40,7 +40,7 @@ pub(super) fn login(server: &Server, head: &Head, body: &[u8], peer: IpAddr) -> 
         return Response::problem(Status::Forbidden, "This token is for an agent, not for a person.");
     }
     let pass = server.passes.give(&hash, now, &mut SystemRandom);
-    done(head).header("Set-Cookie", &cookie(&pass, server.limits.sign_in_time.as_secs()))
+    done(head).header("Set-Cookie", &cookie(server, &pass, server.limits.sign_in_time.as_secs()))
 }
 
 /// `POST /logout`: the pass is void, and the browser forgets it.
@@ -52,10 +52,11 @@ pub(super) fn logout(server: &Server, head: &Head) -> Response {
         }
         if let Err(error) = server.passes.end(&pass, now, life(server)) {
             let title = format!("It could not be kept that you signed out: {error}.");
-            return Response::problem(Status::Unavailable, &title).header("Set-Cookie", &cookie("", 0));
+            return Response::problem(Status::Unavailable, &title)
+                .header("Set-Cookie", &cookie(server, "", 0));
         }
     }
-    done(head).header("Set-Cookie", &cookie("", 0))
+    done(head).header("Set-Cookie", &cookie(server, "", 0))
 }
 
 /// Who is behind the cookie, if there is one and its token is still known.
@@ -120,6 +121,7 @@ fn done(head: &Head) -> Response {
     }
 }
 
-fn cookie(value: &str, seconds: u64) -> String {
-    format!("{COOKIE}={value}; HttpOnly; SameSite=Strict; Path=/; Max-Age={seconds}")
+fn cookie(server: &Server, value: &str, seconds: u64) -> String {
+    let secure = if server.tls.is_some() { "; Secure" } else { "" };
+    format!("{COOKIE}={value}; HttpOnly; SameSite=Strict; Path=/; Max-Age={seconds}{secure}")
 }
