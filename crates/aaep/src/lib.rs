@@ -12,6 +12,7 @@
 //! - [`recording`]: many sessions in one stream.
 //! - [`shape`]: what one subscription hears of it all, and when.
 //! - [`negotiate`]: what a subscriber asks for against what can be given, and the terms that hold; languages.
+//! - [`manifest`]: signed manifests, made and checked.
 //! - [`schema`]: the JSON Schemas of all of it.
 
 pub mod check;
@@ -20,6 +21,7 @@ pub mod event;
 mod fingerprint;
 pub mod form;
 mod id;
+pub mod manifest;
 pub mod message;
 pub mod negotiate;
 mod received;

@@ -1,6 +1,8 @@
 //! The sayso command: arguments in, exit codes out.
 
 mod asp;
+mod file;
+mod manifest;
 mod print;
 mod schema;
 mod serve;
@@ -33,6 +35,8 @@ enum Command {
     Serve(serve::Arguments),
     /// Tokens: who may speak, hear and answer.
     Token(token::Arguments),
+    /// Producer manifests and their signatures.
+    Manifest(manifest::Arguments),
     /// npayload ASP: two agents negotiating, and what they leave behind.
     Asp(asp::Arguments),
 }
@@ -54,6 +58,7 @@ fn main() -> ExitCode {
         Command::Schema(arguments) => schema::run(&arguments),
         Command::Serve(arguments) => serve::run(&arguments),
         Command::Token(arguments) => token::run(&arguments),
+        Command::Manifest(arguments) => manifest::run(&arguments),
         Command::Asp(arguments) => asp::run(&arguments),
     };
     ExitCode::from(outcome as u8)

@@ -40,6 +40,11 @@ impl Digest {
         hex::read(text.strip_prefix("sha256:")?).map(Self)
     }
 
+    /// The digest with these bytes.
+    pub fn from_bytes(bytes: [u8; 32]) -> Self {
+        Self(bytes)
+    }
+
     /// The 32 bytes.
     pub fn as_bytes(&self) -> &[u8; 32] {
         &self.0

@@ -140,6 +140,8 @@ pub struct Verified {
     pub kid: Option<String>,
     /// `jwk`: a claim like any other until it is compared with a key that is known.
     pub jwk: Option<Jwk>,
+    /// Whether the header points to further keys or brings certificates (`jku`, `x5u`, `x5c`). They are not followed here.
+    pub points_to_keys: bool,
     /// The payload; empty where it is detached.
     pub payload: Vec<u8>,
 }
@@ -206,7 +208,8 @@ fn read_header(part: &str, key: &Jwk) -> Result<Verified, JwsError> {
         return Err(JwsError::Critical);
     }
     let jwk = root.member("jwk").map(|value| Jwk::read(&value)).transpose().map_err(JwsError::Key)?;
-    Ok(Verified { typ: word("typ")?, kid: word("kid")?, jwk, payload: Vec::new() })
+    let points_to_keys = ["jku", "x5u", "x5c"].into_iter().any(|name| root.member(name).is_some());
+    Ok(Verified { typ: word("typ")?, kid: word("kid")?, jwk, points_to_keys, payload: Vec::new() })
 }
 
 /// RFC 7515 §4: header names must be unique.

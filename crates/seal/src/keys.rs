@@ -38,6 +38,10 @@ pub enum KeyFileError {
     Open(PathBuf, u32),
     /// It does not hold the two keys.
     Form(PathBuf),
+    /// It does not hold the one key.
+    NotOne(PathBuf),
+    /// It does not hold the 32 bytes of a secret.
+    NotMac(PathBuf),
 }
 
 impl fmt::Display for KeyFileError {
@@ -51,6 +55,8 @@ impl fmt::Display for KeyFileError {
             Self::Form(path) => {
                 write!(f, "{}: must hold one Ed25519 and one P-256 secret key as a JWK set", path.display())
             }
+            Self::NotOne(path) => write!(f, "{}: must hold one P-256 secret key as a JWK", path.display()),
+            Self::NotMac(path) => write!(f, "{}: must hold 32 secret bytes in base64url", path.display()),
         }
     }
 }

@@ -10,6 +10,7 @@
 //! - [`harmless`]: text from strangers, fit for terminals and logs.
 //! - [`private`]: files that only their owner can read.
 //! - [`Keys`]: an agent's keys, in a file that only its owner can read.
+//! - [`MacKey`]: to know again what we have given out.
 //!
 //! No clock is read here; time comes in as an argument.
 
@@ -24,7 +25,9 @@ mod hex;
 pub mod json;
 mod jwk;
 pub mod jws;
+mod key_file;
 mod keys;
+mod mac;
 pub mod private;
 mod random;
 mod timestamp;
@@ -34,5 +37,6 @@ pub use digest::Digest;
 pub use harmless::harmless;
 pub use jwk::{Jwk, JwkError};
 pub use keys::{KeyFileError, Keys};
+pub use mac::MacKey;
 pub use random::{Random, SystemRandom};
 pub use timestamp::{Timestamp, TimestampError};

@@ -59,7 +59,7 @@ pub enum Order {
     },
     /// The listener is to be let go, once it has been given what is its own.
     Close(ListenerId),
-    /// The listener behind a channel has taken what was in it.
+    /// The listener behind a channel has taken what was in it, or is gone.
     Ready(ListenerId),
     /// Everybody gets a comment, so that connections do not fall asleep and dead ones are noticed.
     Heartbeat,
@@ -274,8 +274,10 @@ impl Round {
                 }
             }
             Order::Ready(id) => {
-                if let Some(listener) = self.listeners.get_mut(&id) {
-                    listener.blocked = false;
+                let Some(listener) = self.listeners.get_mut(&id) else { return };
+                listener.blocked = false;
+                if matches!(&listener.sink, Sink::Channel(channel) if channel.is_closed()) {
+                    return self.lose(News::Gone(id));
                 }
                 self.pump(id);
             }
@@ -587,5 +589,25 @@ impl Listener {
             self.tally.add(frame.sse().len());
             self.in_hand.pop_front();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn a_listener_behind_a_channel_that_is_gone_is_missed_at_once() {
+        let (news, told) = channel();
+        let (fanout, _) = Fanout::start(LaneLimits::default(), move |one| news.send(one).unwrap()).unwrap();
+        let (sender, frames) = tokio::sync::mpsc::channel(1);
+        let listener = ListenerId(7);
+        let (lane, sink) = (LaneId(1), Sink::Channel(sender));
+        fanout.order(Order::Attach { listener, lane, sink, own: Vec::new(), from: None });
+        drop(frames);
+        fanout.order(Order::Ready(listener));
+        assert_eq!(told.recv_timeout(Duration::from_secs(30)), Ok(News::Gone(listener)));
     }
 }

@@ -6,15 +6,20 @@
 //! - [`http`]: HTTP/1.1 as values.
 //! - `listener`: what is said on the wires that carry whole messages: WebSocket, Unix socket, stdio.
 //! - [`observe`]: metrics, logs and traces, for whoever runs the hub.
+//! - `inbox`: frames for a listener whose bytes somebody else writes.
+//! - [`Tls`]: a certificate and its key.
 //! - [`Server`]: connections in, requests to the hub, answers and streams out.
 
 mod agent;
 pub mod auth;
 pub mod fanout;
 pub mod http;
+mod inbox;
 mod listener;
 pub mod observe;
 mod server;
+mod tls;
 
 pub use listener::UnixSocket;
 pub use server::{Bridge, Door, Limits, Server, clock};
+pub use tls::{Tls, TlsError};

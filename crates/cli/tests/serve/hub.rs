@@ -39,7 +39,8 @@ impl Hub {
         loop {
             let Some(line) = lines.next() else { return Err((child.wait().unwrap().code(), said)) };
             let line = line.unwrap();
-            if let Some(address) = line.strip_prefix("listening on http://") {
+            let plain = line.strip_prefix("listening on http://");
+            if let Some(address) = plain.or_else(|| line.strip_prefix("listening on https://")) {
                 let address = address.to_owned();
                 // What it says later must not block it.
                 let (tell, later) = channel();

@@ -221,8 +221,14 @@ fn only_who_is_let_in_and_speaks_the_protocol_is_upgraded() {
     assert_eq!(Socket::connect(&closed, &[PROTOCOL]).err(), Some(401));
     let bearer = format!("Bearer {token}");
     assert!(Socket::connect(&closed, &[PROTOCOL, ("Authorization", &bearer)]).is_ok());
-    let cookie = format!("sayso={token}");
-    assert!(Socket::connect(&closed, &[PROTOCOL, ("Cookie", &cookie)]).is_ok());
+    let cookie = crate::sign_in::sign_in(&closed, &token);
+    let origin = format!("http://{}", closed.address);
+    assert!(Socket::connect(&closed, &[PROTOCOL, ("Cookie", &cookie), ("Origin", &origin)]).is_ok());
+    assert_eq!(
+        Socket::connect(&closed, &[PROTOCOL, ("Cookie", &cookie)]).err(),
+        Some(403),
+        "no page of ours"
+    );
 }
 
 #[test]

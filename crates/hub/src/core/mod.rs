@@ -210,6 +210,12 @@ impl Core {
         Ok(core)
     }
 
+    /// From now on everybody is told where the manifest is, and whoever takes only a signed one gets it (C-F2).
+    pub fn publish_manifest(&mut self, uri: Option<String>, signed: String) {
+        self.offer.manifest_uri = uri;
+        self.offer.signed_manifest = Some(signed);
+    }
+
     /// Takes a turn.
     pub fn turn(&mut self, requests: Vec<Request>, now: i64) -> Vec<Output> {
         if self.stale

@@ -7,7 +7,7 @@ use aaep::json::{Tape, Writer};
 use futures_util::StreamExt;
 use hub::command::{Answer, Notice, RequestId};
 use hub::{Principal, Role};
-use tokio::net::TcpStream;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::method;
@@ -50,7 +50,12 @@ impl Upgrade {
 }
 
 /// The connection is a WebSocket from here on; `read` is what came after the head.
-pub(crate) async fn run(server: &Server, upgrade: Upgrade, stream: TcpStream, read: Vec<u8>) {
+pub(crate) async fn run(
+    server: &Server,
+    upgrade: Upgrade,
+    stream: impl AsyncRead + AsyncWrite + Send + Unpin,
+    read: Vec<u8>,
+) {
     let Upgrade { who, accept, protocol } = upgrade;
     let Some(socket) = switch(server, &accept, protocol, stream, read).await else { return };
     let (mut mouth, mut ear) = socket.split();

@@ -90,6 +90,17 @@ impl Tokens {
         self.0.get(&Digest::of(token.as_bytes()))
     }
 
+    /// The hash of that token, and who has it.
+    pub(crate) fn known(&self, token: &str) -> Option<(Digest, &Principal)> {
+        let hash = Digest::of(token.as_bytes());
+        self.0.get(&hash).map(|principal| (hash, principal))
+    }
+
+    /// Who has the token with that hash.
+    pub(crate) fn of_hash(&self, hash: &Digest) -> Option<&Principal> {
+        self.0.get(hash)
+    }
+
     /// Whether nobody has one.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()

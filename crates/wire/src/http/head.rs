@@ -207,6 +207,22 @@ impl Head {
     }
 }
 
+impl Head {
+    /// Whether the Accept header names that media type itself, and does not rate the usual one higher.
+    pub fn prefers(&self, media_type: &str, usual: &str) -> bool {
+        let quality = |wanted: &str| {
+            self.header("accept")?.split(',').find_map(|range| {
+                let mut parts = range.split(';').map(str::trim);
+                parts.next().filter(|name| name.eq_ignore_ascii_case(wanted))?;
+                let quality =
+                    parts.find_map(|part| part.strip_prefix("q=").or_else(|| part.strip_prefix("Q=")));
+                Some(quality.map_or(1.0, |quality| quality.parse::<f32>().unwrap_or(0.0)))
+            })
+        };
+        quality(media_type).is_some_and(|rated| rated > 0.0 && rated >= quality(usual).unwrap_or(0.0))
+    }
+}
+
 impl Method {
     /// The word for it; any other is `OTHER`.
     pub fn word(self) -> &'static str {
@@ -292,6 +308,29 @@ mod tests {
         assert!(!parse("GET / HTTP/1.0\r\nHost: a\r\n\r\n").unwrap().keep_alive);
         assert!(parse("GET / HTTP/1.0\r\nHost: a\r\nConnection: keep-alive\r\n\r\n").unwrap().keep_alive);
         assert!(!parse("GET / HTTP/1.1\r\nHost: a\r\nConnection: Close\r\n\r\n").unwrap().keep_alive);
+    }
+
+    #[test]
+    fn what_is_not_usual_is_given_to_those_who_name_it() {
+        let asks = |accept: &str| {
+            let text = format!("GET / HTTP/1.1\r\nHost: a\r\nAccept: {accept}\r\n\r\n");
+            parse(&text).unwrap().prefers("application/jose", "application/json")
+        };
+        for accept in
+            ["application/jose", "Application/JOSE;q=0.1, */*", "application/json;q=0.5,application/jose"]
+        {
+            assert!(asks(accept), "{accept}");
+        }
+        let usual =
+            ["*/*", "application/*", "application/json", "application/jose;q=0", "application/jose;q=x"];
+        for accept in usual.into_iter().chain(["application/jose; q=0.2, application/json; q=0.9"]) {
+            assert!(!asks(accept), "{accept}");
+        }
+        assert!(
+            !parse("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+                .unwrap()
+                .prefers("application/jose", "application/json")
+        );
     }
 
     #[test]

@@ -1,21 +1,18 @@
 //! What is said, on whatever wire.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use aaep::json::{Kind, Tape, Writer};
+use hub::Principal;
 use hub::command::{Answer, Command};
-use hub::delivery::Frame;
-use hub::{ListenerId, Principal};
 use tokio::sync::{Notify, mpsc};
 use tokio::time::{Instant, timeout};
 
 use super::{Ear, Ending, FAREWELL, Heard, Manners, Mouth, Word};
-use crate::fanout::Sink;
+use crate::inbox::Inbox;
 use crate::server::Bridge;
 
-/// So many frames are handed over before the one who reads must have taken them.
-const CAPACITY: usize = 32;
 /// Nobody takes longer for one message and is still there.
 const PATIENCE: Duration = Duration::from_mins(1);
 
@@ -30,12 +27,8 @@ pub(crate) async fn listen(
     let caller = Caller { bridge, who, manners };
     match caller.handshake(ear, mouth).await {
         Ok(subscribed) => {
-            let listener = subscribed.listener;
             let _talk = bridge.talk();
-            let ending = caller.converse(subscribed, ear, mouth).await;
-            // The fan-out may still wait for the channel to be emptied; that it is gone, it learns by trying.
-            bridge.ready(listener);
-            ending
+            caller.converse(subscribed, ear, mouth).await
         }
         Err(ending) => {
             let _ = timeout(FAREWELL, mouth.say(Word::End { ending, subscription: None })).await;
@@ -60,8 +53,7 @@ struct Over {
 /// A subscription, and where its frames come out.
 struct Subscribed {
     id: String,
-    listener: ListenerId,
-    frames: mpsc::Receiver<Arc<Frame>>,
+    frames: Inbox,
 }
 
 impl Caller<'_> {
@@ -129,12 +121,12 @@ impl Caller<'_> {
     async fn attach(&self, id: String) -> Subscribed {
         let listener = self.bridge.new_listener();
         let attach = Command::Attach { subscription: id.clone(), last_event_id: None, listener };
-        let (sender, frames) = mpsc::channel(CAPACITY);
-        // Without a place in the fan-out the sender is dropped, and that is the end too.
+        let (frames, sink) = Inbox::new(self.bridge, listener);
+        // Without a place in the fan-out the sink is dropped, and that is the end too.
         if self.bridge.ask(self.who.clone(), attach).await == Answer::Done {
-            self.bridge.connect(listener, Sink::Channel(sender));
+            self.bridge.connect(listener, sink);
         }
-        Subscribed { id, listener, frames }
+        Subscribed { id, frames }
     }
 
     /// Hears and says, until one of the two ends.
@@ -144,7 +136,7 @@ impl Caller<'_> {
         ear: &mut (impl Ear + Send),
         mouth: &mut (impl Mouth + Send),
     ) -> Ending {
-        let Subscribed { id: subscription, listener, frames } = subscribed;
+        let Subscribed { id: subscription, frames } = subscribed;
         let subscription = subscription.as_str();
         let (say, words) = mpsc::channel(4);
         let over = Over::default();
@@ -161,7 +153,7 @@ impl Caller<'_> {
             let _ = say.send(last).await;
             ending
         };
-        let saying = self.say(listener, mouth, words, frames, &over);
+        let saying = self.say(mouth, words, frames, &over);
         tokio::pin!(hearing, saying);
         tokio::select! {
             biased;
@@ -257,16 +249,15 @@ impl Caller<'_> {
     /// Says what there is to say, answers first, until the last word or until nobody hears it.
     async fn say(
         &self,
-        listener: ListenerId,
         mouth: &mut impl Mouth,
         mut words: mpsc::Receiver<Word>,
-        mut frames: mpsc::Receiver<Arc<Frame>>,
+        mut frames: Inbox,
         over: &Over,
     ) {
         let mut pings = tokio::time::interval(self.manners.ping.unwrap_or(PATIENCE));
         pings.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         pings.reset();
-        let (mut open, mut taken) = (true, 0);
+        let mut open = true;
         loop {
             let word = tokio::select! {
                 biased;
@@ -275,7 +266,7 @@ impl Caller<'_> {
                     None => return,
                 },
                 _ = pings.tick(), if self.manners.ping.is_some() => Word::Ping,
-                frame = frames.recv(), if open => {
+                frame = frames.next(), if open => {
                     let Some(frame) = frame else {
                         open = false;
                         over.noticed.notify_one();
@@ -284,15 +275,6 @@ impl Caller<'_> {
                     if let Some(reason) = frame.closes() {
                         let _ = over.why.set(Ending::because(reason));
                         continue;
-                    }
-                    // Only a channel that was full has somebody waiting at its other end, and it takes as many to empty
-                    // it as it holds.
-                    taken += 1;
-                    if frames.is_empty() {
-                        if taken >= CAPACITY {
-                            self.bridge.ready(listener);
-                        }
-                        taken = 0;
                     }
                     Word::Event(frame)
                 }

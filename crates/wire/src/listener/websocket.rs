@@ -3,8 +3,7 @@
 use futures_util::stream::{SplitSink, SplitStream};
 use futures_util::{SinkExt, StreamExt};
 use hub::Principal;
-use tokio::io::AsyncWriteExt;
-use tokio::net::TcpStream;
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::time::timeout;
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
@@ -72,18 +71,22 @@ fn is_key(key: &str) -> bool {
 }
 
 /// Answers a request with that key; the connection is a WebSocket from here on. `read` is what came after the head.
-pub(crate) async fn switch(
+pub(crate) async fn switch<S: AsyncRead + AsyncWrite + Send + Unpin>(
     server: &Server,
     accept: &str,
     protocol: Option<&str>,
-    mut stream: TcpStream,
+    mut stream: S,
     read: Vec<u8>,
-) -> Option<WebSocketStream<TcpStream>> {
+) -> Option<WebSocketStream<S>> {
     let protocol = protocol.map(|name| format!("Sec-WebSocket-Protocol: {name}\r\n")).unwrap_or_default();
     let head = format!(
         "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: {accept}\r\n{protocol}\r\n"
     );
-    if !timeout(FAREWELL, stream.write_all(head.as_bytes())).await.is_ok_and(|written| written.is_ok()) {
+    let say = async {
+        stream.write_all(head.as_bytes()).await?;
+        stream.flush().await
+    };
+    if !timeout(FAREWELL, say).await.is_ok_and(|said| said.is_ok()) {
         return None;
     }
     let most = Some(server.limits.body_bytes);
@@ -96,7 +99,12 @@ pub(crate) async fn switch(
 }
 
 /// A listener's WebSocket, until it ends.
-pub(crate) async fn run(server: &Server, upgrade: Upgrade, stream: TcpStream, read: Vec<u8>) {
+pub(crate) async fn run(
+    server: &Server,
+    upgrade: Upgrade,
+    stream: impl AsyncRead + AsyncWrite + Send + Unpin,
+    read: Vec<u8>,
+) {
     let Upgrade { who, accept } = upgrade;
     let Some(socket) = switch(server, &accept, Some(PROTOCOL), stream, read).await else { return };
     let (mut mouth, mut ear) = socket.split();
@@ -112,7 +120,7 @@ pub(crate) async fn run(server: &Server, upgrade: Upgrade, stream: TcpStream, re
     }
 }
 
-impl Ear for SplitStream<WebSocketStream<TcpStream>> {
+impl<S: AsyncRead + AsyncWrite + Send + Unpin> Ear for SplitStream<WebSocketStream<S>> {
     async fn hear(&mut self) -> Heard {
         match self.next().await {
             Some(Ok(Message::Text(text))) => Heard::Message { text: text.as_str().to_owned(), to: None },
@@ -129,7 +137,7 @@ impl Ear for SplitStream<WebSocketStream<TcpStream>> {
     }
 }
 
-impl Mouth for SplitSink<WebSocketStream<TcpStream>, Message> {
+impl<S: AsyncRead + AsyncWrite + Send + Unpin> Mouth for SplitSink<WebSocketStream<S>, Message> {
     async fn say(&mut self, word: Word) -> bool {
         let message = match word {
             Word::Event(frame) => Message::text(frame.json()),

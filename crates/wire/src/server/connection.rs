@@ -1,14 +1,14 @@
 //! One connection: requests one after the other, each with its limits, until it becomes a stream or ends.
 
+use std::net::IpAddr;
 use std::time::Duration;
 
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
+use tokio::io::AsyncReadExt;
 use tokio::time::timeout;
 
+use super::stream::{Stream, nobody, written};
 use super::{Server, routes};
 use crate::agent;
-use crate::fanout::Sink;
 use crate::http::{Chunks, Framing, Head, Method, Response, Status};
 use crate::listener::websocket;
 
@@ -24,8 +24,7 @@ pub(super) enum Reply {
     Agent(agent::Upgrade),
 }
 
-pub(super) async fn run(server: &Server, mut stream: TcpStream) {
-    let _ = stream.set_nodelay(true);
+pub(super) async fn run(server: &Server, mut stream: impl Stream, peer: IpAddr) {
     let mut bytes = Vec::new();
     let mut first = true;
     loop {
@@ -44,7 +43,7 @@ pub(super) async fn run(server: &Server, mut stream: TcpStream) {
         let waits = routes::waits(&head);
         let reply = tokio::select! {
             biased;
-            reply = routes::answer(server, &head, body) => reply,
+            reply = routes::answer(server, &head, body, peer) => reply,
             () = hung_up(server, &mut stream, &mut bytes), if waits => return,
         };
         match reply {
@@ -62,7 +61,7 @@ pub(super) async fn run(server: &Server, mut stream: TcpStream) {
 }
 
 /// Ends when the other side is gone. What it says meanwhile is the beginning of its next request.
-async fn hung_up(server: &Server, stream: &mut TcpStream, bytes: &mut Vec<u8>) {
+async fn hung_up(server: &Server, stream: &mut impl Stream, bytes: &mut Vec<u8>) {
     while bytes.len() < server.limits.head_bytes {
         bytes.reserve(2048);
         if stream.read_buf(bytes).await.unwrap_or(0) == 0 {
@@ -72,13 +71,15 @@ async fn hung_up(server: &Server, stream: &mut TcpStream, bytes: &mut Vec<u8>) {
     std::future::pending::<()>().await;
 }
 
-async fn say(stream: &mut TcpStream, response: &Response, keep_alive: bool, head_only: bool) {
-    let _ =
-        timeout(Duration::from_secs(30), stream.write_all(&response.to_bytes(keep_alive, head_only))).await;
+async fn say(stream: &mut impl Stream, response: &Response, keep_alive: bool, head_only: bool) {
+    written(stream, &response.to_bytes(keep_alive, head_only), Duration::from_secs(30)).await;
+    if !keep_alive {
+        stream.end().await;
+    }
 }
 
 /// What could not be read is answered, and the connection ends.
-async fn refuse(server: &Server, stream: &mut TcpStream, response: &Response) {
+async fn refuse(server: &Server, stream: &mut impl Stream, response: &Response) {
     server.bridge.observe().unread(response);
     say(stream, response, false, false).await;
 }
@@ -86,7 +87,7 @@ async fn refuse(server: &Server, stream: &mut TcpStream, response: &Response) {
 /// Reads up to the end of a head. `None` if the connection ends before one has begun.
 async fn read_head(
     server: &Server,
-    stream: &mut TcpStream,
+    stream: &mut impl Stream,
     bytes: &mut Vec<u8>,
     patience: Duration,
 ) -> Result<Option<Head>, Response> {
@@ -118,7 +119,7 @@ async fn read_head(
 /// Reads a body whole. An error without an answer is a connection that has ended.
 async fn read_body(
     server: &Server,
-    stream: &mut TcpStream,
+    stream: &mut impl Stream,
     bytes: &mut Vec<u8>,
     head: &Head,
 ) -> Result<Vec<u8>, Option<Response>> {
@@ -127,7 +128,8 @@ async fn read_body(
         Some(Response::problem(Status::ContentTooLarge, &format!("The body is longer than {limit} bytes.")))
     };
     if head.header("expect").is_some_and(|expect| expect.eq_ignore_ascii_case("100-continue")) {
-        stream.write_all(b"HTTP/1.1 100 Continue\r\n\r\n").await.map_err(|_| None)?;
+        let said = written(stream, b"HTTP/1.1 100 Continue\r\n\r\n", server.limits.body_time).await;
+        said.then_some(()).ok_or(None)?;
     }
     let read = async {
         let mut body = Vec::new();
@@ -172,17 +174,11 @@ async fn read_body(
 
 const STREAM_HEAD: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nCache-Control: no-store\r\nX-Accel-Buffering: no\r\nX-Content-Type-Options: nosniff\r\nConnection: close\r\n\r\n";
 
-/// The head of a stream is sent, and the socket goes to the fan-out: from then on it costs no task.
-async fn become_stream(server: &Server, mut stream: TcpStream, listener: hub::ListenerId) {
-    if timeout(Duration::from_secs(10), stream.write_all(STREAM_HEAD))
-        .await
-        .is_ok_and(|written| written.is_ok())
-        && let Ok(socket) = stream.into_std()
-    {
-        server.bridge.connect(listener, Sink::Socket(mio::net::TcpStream::from_std(socket)));
+/// The head of a stream is sent, and nothing but events follows it.
+async fn become_stream(server: &Server, mut stream: impl Stream, listener: hub::ListenerId) {
+    if written(&mut stream, STREAM_HEAD, Duration::from_secs(10)).await {
+        stream.hand_over(server, listener).await;
     } else {
-        // A channel that nobody reads is how the fan-out learns that the listener is gone.
-        let (sender, _) = tokio::sync::mpsc::channel(1);
-        server.bridge.connect(listener, Sink::Channel(sender));
+        nobody(server, listener);
     }
 }

@@ -1,15 +1,19 @@
 //! The server: connections in, requests to the hub, answers and streams out.
 //!
-//! - `connection`: one TCP connection, a request at a time, until it becomes a stream or ends.
+//! - `connection`: one connection, a request at a time, until it becomes a stream or ends.
+//! - `stream`: what it is made of, plain or under TLS.
 //! - `routes`: which request means what.
+//! - `sign_in`: a browser's cookie in place of its token.
 //! - `bridge`: requests to the hub's thread and answers back.
 
 mod bridge;
 mod connection;
 mod routes;
+mod sign_in;
+mod stream;
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 pub use bridge::Bridge;
@@ -18,8 +22,9 @@ pub use routes::clock;
 pub(crate) use routes::response;
 use tokio::net::TcpListener;
 
-use crate::auth::Tokens;
-use crate::listener::{UnixSocket, stdio, unix};
+use crate::Tls;
+use crate::auth::{Attempts, Passes, Tokens};
+use crate::listener::{FAREWELL, UnixSocket, stdio, unix};
 
 /// Who is let in.
 #[derive(Debug)]
@@ -53,6 +58,10 @@ pub struct Limits {
     pub calls: usize,
     /// What an agent's WebSocket may be told that it has not taken.
     pub untold: usize,
+    /// How long a browser stays signed in.
+    pub sign_in_time: Duration,
+    /// How many attempts to sign in may fail in a minute from one address.
+    pub sign_in_attempts: u32,
 }
 
 impl Default for Limits {
@@ -68,6 +77,8 @@ impl Default for Limits {
             longest_wait: Duration::from_mins(5),
             calls: 64,
             untold: 1_024,
+            sign_in_time: Duration::from_hours(30 * 24),
+            sign_in_attempts: 10,
         }
     }
 }
@@ -84,6 +95,11 @@ pub struct Server {
     pub hosts: Vec<String>,
     /// The manifest, as JSON.
     pub manifest: String,
+    /// The manifest, signed, for those who ask for it so.
+    pub signed_manifest: Option<String>,
+    tls: Option<Tls>,
+    passes: Passes,
+    attempts: Mutex<Attempts>,
     connections: AtomicUsize,
 }
 
@@ -99,18 +115,59 @@ impl std::fmt::Debug for Server {
 impl Server {
     /// A server over a hub.
     pub fn new(bridge: Bridge, door: Door, limits: Limits, hosts: Vec<String>, manifest: String) -> Self {
-        Self { bridge, door, limits, hosts, manifest, connections: AtomicUsize::new(0) }
+        Self {
+            bridge,
+            door,
+            limits,
+            hosts,
+            manifest,
+            signed_manifest: None,
+            tls: None,
+            passes: Passes::new(&mut seal::SystemRandom),
+            attempts: Mutex::new(Attempts::new(limits.sign_in_attempts)),
+            connections: AtomicUsize::new(0),
+        }
+    }
+
+    /// With a signed manifest beside the plain one.
+    #[must_use]
+    pub fn with_signed_manifest(mut self, signed: String) -> Self {
+        self.signed_manifest = Some(signed);
+        self
+    }
+
+    /// With passes that outlive a restart.
+    #[must_use]
+    pub fn with_passes(mut self, passes: Passes) -> Self {
+        self.passes = passes;
+        self
+    }
+
+    /// With TLS: whoever connects speaks it, or is let go.
+    #[must_use]
+    pub fn with_tls(mut self, tls: Option<Tls>) -> Self {
+        self.tls = tls;
+        self
     }
 
     /// Takes connections until the future is dropped.
     pub async fn serve(self: Arc<Self>, listener: TcpListener) {
         loop {
-            let Ok((stream, _)) = listener.accept().await else {
+            let Ok((stream, peer)) = listener.accept().await else {
                 after_failure().await;
                 continue;
             };
             if let Some(place) = self.place() {
-                tokio::spawn(async move { connection::run(&place.0, stream).await });
+                let _ = stream.set_nodelay(true);
+                tokio::spawn(async move {
+                    let server = &*place.0;
+                    let Some(tls) = &server.tls else {
+                        return connection::run(server, stream, peer.ip()).await;
+                    };
+                    if let Some(stream) = tls.accept(stream, server.limits.head_time).await {
+                        connection::run(server, stream, peer.ip()).await;
+                    }
+                });
             }
         }
     }

@@ -1,24 +1,23 @@
 //! Which request means what.
 
+use std::net::IpAddr;
+
 use aaep::json::Writer;
 use aaep::rule::Finding;
 use hub::command::{Answer, Command};
 use hub::{Principal, Role};
 
 use super::connection::Reply;
-use super::{Door, Server};
+use super::{Door, Server, sign_in};
 use crate::agent;
 use crate::http::{Head, Method, Query, Response, Status};
 use crate::listener::websocket::Upgrade;
 use crate::listener::{refusal, rejected};
 use crate::observe::Exposition;
 
-/// The cookie by which a browser is known.
-const COOKIE: &str = "sayso";
-
-pub(super) async fn answer(server: &Server, head: &Head, body: Vec<u8>) -> Reply {
+pub(super) async fn answer(server: &Server, head: &Head, body: Vec<u8>, peer: IpAddr) -> Reply {
     let asked = server.bridge.observe().request(head);
-    let reply = routed(server, head, body).await.unwrap_or_else(Reply::Whole);
+    let reply = routed(server, head, body, peer).await.unwrap_or_else(Reply::Whole);
     asked.answered(match &reply {
         Reply::Whole(response) => response.status.line().0,
         Reply::Stream(_) => 200,
@@ -27,7 +26,7 @@ pub(super) async fn answer(server: &Server, head: &Head, body: Vec<u8>) -> Reply
     reply
 }
 
-async fn routed(server: &Server, head: &Head, body: Vec<u8>) -> Result<Reply, Response> {
+async fn routed(server: &Server, head: &Head, body: Vec<u8>, peer: IpAddr) -> Result<Reply, Response> {
     check_origin(server, head)?;
     no_token(head)?;
     let parts: Vec<&str> = head.path.split('/').skip(1).collect();
@@ -38,8 +37,17 @@ async fn routed(server: &Server, head: &Head, body: Vec<u8>) -> Result<Reply, Re
         }
         (Method::Get | Method::Head, [".well-known", "aaep-manifest.json"]) => {
             none(head)?;
-            return whole(Response::new(Status::Ok).json(server.manifest.clone()));
+            return whole(manifest(server, head));
         }
+        (Method::Post, ["login"]) => {
+            none(head)?;
+            return whole(sign_in::login(server, head, &body, peer));
+        }
+        (Method::Post, ["logout"]) => {
+            none(head)?;
+            return whole(sign_in::logout(server, head));
+        }
+        (_, ["login" | "logout"]) => return Err(another_method()),
         _ => {}
     }
     let who = who(server, head).map_err(|refused| match parts.as_slice() {
@@ -121,7 +129,7 @@ async fn routed(server: &Server, head: &Head, body: Vec<u8>) -> Result<Reply, Re
             | ["agent", "v1", "ws"]
             | ["agent", "v1", "sessions", ..],
         ) => {
-            return whole(Response::problem(Status::MethodNotAllowed, "This address takes another method."));
+            return Err(another_method());
         }
         _ => return whole(not_found()),
     };
@@ -157,6 +165,17 @@ pub(super) fn waits(head: &Head) -> bool {
     head.method == Method::Get
         && head.path.starts_with("/agent/v1/sessions/")
         && head.query.as_deref().is_some_and(|query| query.contains("wait"))
+}
+
+/// JSON, or signed for those who ask for that (C-F6).
+fn manifest(server: &Server, head: &Head) -> Response {
+    let signed =
+        server.signed_manifest.as_ref().filter(|_| head.prefers("application/jose", "application/json"));
+    match signed {
+        Some(signed) => Response::new(Status::Ok).body("application/jose", signed.clone()),
+        None => Response::new(Status::Ok).json(server.manifest.clone()),
+    }
+    .header("Vary", "Accept")
 }
 
 /// Milliseconds since 1970.
@@ -203,11 +222,18 @@ fn who(server: &Server, head: &Head) -> Result<Principal, Response> {
         Door::Open => return Ok(Principal::anybody()),
         Door::Tokens(tokens) => tokens,
     };
-    let token = head.bearer().or_else(|| head.cookie(COOKIE));
-    token.and_then(|token| tokens.principal(token)).cloned().ok_or_else(|| {
+    let known = match head.bearer() {
+        Some(token) => tokens.principal(token).cloned(),
+        None => sign_in::who(server, tokens, head)?,
+    };
+    known.ok_or_else(|| {
         Response::problem(Status::Unauthorized, "A token is needed, and this one is not known.")
             .header("WWW-Authenticate", "Bearer")
     })
+}
+
+fn another_method() -> Response {
+    Response::problem(Status::MethodNotAllowed, "This address takes another method.")
 }
 
 /// A web page of another origin can neither read nor answer, and nobody can reach the hub under a name that is not its own.
@@ -217,8 +243,9 @@ fn check_origin(server: &Server, head: &Head) -> Result<(), Response> {
         return Err(Response::problem(Status::MisdirectedRequest, "This is not the host of that name."));
     }
     let same = head.header("origin").is_none_or(|origin| {
-        let host = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"));
-        host.is_some_and(known)
+        // Without TLS of our own there may be somebody in front who has it.
+        let plain = origin.strip_prefix("http://").filter(|_| server.tls.is_none());
+        plain.or_else(|| origin.strip_prefix("https://")).is_some_and(known)
     });
     if same {
         Ok(())

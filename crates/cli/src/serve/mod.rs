@@ -1,18 +1,19 @@
 //! `sayso serve`: the hub.
 
+mod manifest;
+
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use aaep::event::Producer;
-use aaep::json::Writer;
 use hub::delivery::LaneLimits;
 use hub::{Core, Role, Scope};
 use journal::{Journal, Memory, Settings, Sqlite};
 use seal::{Random, SystemRandom};
-use wire::auth::{NewToken, Tokens};
-use wire::{Bridge, Door, Limits, Server, UnixSocket};
+use wire::auth::{NewToken, Passes, Tokens};
+use wire::{Bridge, Door, Limits, Server, Tls, UnixSocket};
 
 use crate::Outcome;
 use crate::print::{in_words, tell};
@@ -38,6 +39,12 @@ pub(crate) struct Arguments {
     /// Another host under which it may be addressed, with its port; give it once for each.
     #[arg(long, value_name = "HOST")]
     host: Vec<String>,
+    /// The certificate for TLS, with those above it: a file of PEM.
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    tls_cert: Option<PathBuf>,
+    /// The certificate's private key: a file of PEM.
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    tls_key: Option<PathBuf>,
     /// Also takes listeners on a Unix socket; only programs of the same user are heard.
     #[arg(long, value_name = "PATH")]
     unix: Option<PathBuf>,
@@ -65,17 +72,22 @@ fn serve(arguments: &Arguments) -> Result<(), String> {
     if arguments.open && !arguments.listen.ip().is_loopback() {
         return Err("--open lets everybody in, so it is for loopback only".to_owned());
     }
+    let tls = tls(arguments)?;
+    let scheme = if tls.is_some() { "https" } else { "http" };
     let door = door(arguments)?;
     let observe = arguments.watching.start()?;
     let journal = observe.journal(journal(arguments)?);
-    let core = Core::new(
+    let mut core = Core::new(
         journal,
-        Producer::new("sayso-hub"),
+        Producer::new(manifest::AGENT_ID),
         hub::Limits::default(),
         |bytes: &mut [u8]| SystemRandom.fill(bytes),
         wire::clock(),
     )
     .map_err(|error| error.to_string())?;
+    let manifest = manifest::text(&wires(arguments));
+    let signed = manifest::sign(&manifest, (!arguments.memory).then_some(arguments.data.as_path()))?;
+    let passes = passes(arguments)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
@@ -86,6 +98,7 @@ fn serve(arguments: &Arguments) -> Result<(), String> {
             .await
             .map_err(|error| format!("cannot listen on {}: {error}", arguments.listen))?;
         let address = listener.local_addr().map_err(|error| error.to_string())?;
+        core.publish_manifest(manifest_uri(arguments, scheme, address), signed.clone());
         let bridge = Bridge::start_watched(core, LaneLimits::default(), wire::clock, observe.clone())
             .map_err(|error| error.to_string())?;
         let mut hosts = arguments.host.clone();
@@ -94,10 +107,10 @@ fn serve(arguments: &Arguments) -> Result<(), String> {
             hosts
                 .extend(["localhost", "127.0.0.1", "[::1]"].map(|name| format!("{name}:{}", address.port())));
         }
-        let server =
-            Arc::new(Server::new(bridge.clone(), door, Limits::default(), hosts, manifest(arguments)));
+        let server = Server::new(bridge.clone(), door, Limits::default(), hosts, manifest);
+        let server = Arc::new(server.with_signed_manifest(signed).with_passes(passes).with_tls(tls));
         let unix = unix(arguments)?;
-        tell(&format!("listening on http://{address}"));
+        tell(&format!("listening on {scheme}://{address}"));
         watching::started(&observe, &wires(arguments).join(","), &kept(arguments));
         let beats = async {
             let mut every = tokio::time::interval(Duration::from_secs(15));
@@ -148,6 +161,33 @@ fn serve(arguments: &Arguments) -> Result<(), String> {
     // A thread that waits for standard input would be waited for otherwise.
     runtime.shutdown_background();
     served
+}
+
+/// Without TLS, whoever is on the way to another machine can read along and speak in another's name.
+fn tls(arguments: &Arguments) -> Result<Option<Tls>, String> {
+    if let (Some(certificate), Some(key)) = (&arguments.tls_cert, &arguments.tls_key) {
+        return Tls::load(certificate, key).map(Some).map_err(|error| error.to_string());
+    }
+    if !arguments.listen.ip().is_loopback() {
+        tell("warning: without TLS, tokens and all that is said travel in the clear to other machines;");
+        tell("warning: use --tls-cert and --tls-key, or listen on loopback behind somebody who has TLS");
+    }
+    Ok(None)
+}
+
+/// Browsers stay signed in over a restart, unless everything is in memory.
+fn passes(arguments: &Arguments) -> Result<Passes, String> {
+    if arguments.memory {
+        return Ok(Passes::new(&mut SystemRandom));
+    }
+    Passes::kept(&arguments.data, &mut SystemRandom).map_err(|error| error.to_string())
+}
+
+/// Where the manifest is; nothing if nobody could reach the hub under the address that it listens on.
+fn manifest_uri(arguments: &Arguments, scheme: &str, address: SocketAddr) -> Option<String> {
+    let own = (!address.ip().is_unspecified()).then(|| address.to_string());
+    let host = arguments.host.first().cloned().or(own)?;
+    Some(format!("{scheme}://{host}/.well-known/aaep-manifest.json"))
 }
 
 fn unix(arguments: &Arguments) -> Result<Option<UnixSocket>, String> {
@@ -221,38 +261,6 @@ fn door(arguments: &Arguments) -> Result<Door, String> {
         ));
     }
     Tokens::load(&path).map(Door::Tokens).map_err(|error| error.to_string())
-}
-
-fn manifest(arguments: &Arguments) -> String {
-    let transports = transports(arguments);
-    let mut writer = Writer::default();
-    writer.open_object();
-    writer.key("@context");
-    writer.text("https://aaep-protocol.org/context/v1");
-    writer.key("type");
-    writer.text("aaep:producer.manifest");
-    writer.key("agent_id");
-    writer.text("sayso-hub");
-    writer.key("agent_version");
-    writer.text(env!("CARGO_PKG_VERSION"));
-    for (name, list) in [
-        ("aaep_versions_supported", r#"["1.0.0"]"#),
-        ("conformance_levels_supported", "[1,2,3]"),
-        ("transports_supported", &transports),
-        ("event_types_emitted", r#"["aaep:agent.*"]"#),
-        ("extensions_supported", r#"["urn:sayso:context:v1"]"#),
-    ] {
-        writer.key(name);
-        writer.raw(list);
-    }
-    writer.close_object();
-    writer.finish()
-}
-
-/// The wires that are open, as a manifest lists them.
-fn transports(arguments: &Arguments) -> String {
-    let names: Vec<_> = wires(arguments).iter().map(|name| format!("{name:?}")).collect();
-    format!("[{}]", names.join(","))
 }
 
 /// Where what is kept is.

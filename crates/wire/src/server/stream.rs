@@ -1,0 +1,103 @@
+//! What a connection is made of, plain or under TLS, and how it becomes a stream of events.
+
+use std::time::Duration;
+
+use hub::ListenerId;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+use tokio_rustls::server::TlsStream;
+
+use super::Server;
+use crate::fanout::Sink;
+use crate::inbox::Inbox;
+
+/// Bytes both ways.
+pub(super) trait Stream: AsyncRead + AsyncWrite + Send + Sized + Unpin {
+    /// From here on it hears events, and nothing else; the head is sent.
+    fn hand_over(self, server: &Server, listener: ListenerId) -> impl Future<Output = ()> + Send;
+
+    /// The last word has been said.
+    fn end(&mut self) -> impl Future<Output = ()> + Send;
+}
+
+impl Stream for TcpStream {
+    /// The socket goes to the fan-out: from then on it costs no task.
+    async fn hand_over(self, server: &Server, listener: ListenerId) {
+        match self.into_std() {
+            Ok(socket) => {
+                server.bridge.connect(listener, Sink::Socket(mio::net::TcpStream::from_std(socket)));
+            }
+            Err(_) => nobody(server, listener),
+        }
+    }
+
+    async fn end(&mut self) {}
+}
+
+/// A channel that nobody reads is how the fan-out learns that the listener is gone.
+pub(super) fn nobody(server: &Server, listener: ListenerId) {
+    let (inbox, sink) = Inbox::new(&server.bridge, listener);
+    server.bridge.connect(listener, sink);
+    drop(inbox);
+}
+
+/// So many bytes go into one write, where there are as many.
+const TOGETHER: usize = 16 * 1024;
+/// Nobody takes longer for one write and is still there.
+const PATIENCE: Duration = Duration::from_mins(1);
+
+impl Stream for TlsStream<TcpStream> {
+    /// What is written must be sealed first, so it stays a task.
+    async fn hand_over(self, server: &Server, listener: ListenerId) {
+        let (mut inbox, sink) = Inbox::new(&server.bridge, listener);
+        server.bridge.connect(listener, sink);
+        let (mut reader, mut writer) = tokio::io::split(self);
+        let writing = async {
+            while let Some(frame) = inbox.next().await {
+                let mut bytes = frame.sse().to_vec();
+                while bytes.len() < TOGETHER
+                    && let Some(frame) = inbox.at_hand()
+                {
+                    bytes.extend_from_slice(frame.sse());
+                }
+                if !written(&mut writer, &bytes, PATIENCE).await {
+                    return;
+                }
+            }
+            let _ = timeout(super::FAREWELL, writer.shutdown()).await;
+        };
+        tokio::select! {
+            () = writing => {}
+            () = hung_up(&mut reader) => {}
+        }
+    }
+
+    /// TLS has a word for it, without which the other side cannot tell an end from a cut.
+    async fn end(&mut self) {
+        let _ = timeout(super::FAREWELL, self.shutdown()).await;
+    }
+}
+
+/// Whether all of it was written in time.
+pub(super) async fn written(
+    stream: &mut (impl AsyncWrite + Unpin),
+    bytes: &[u8],
+    patience: Duration,
+) -> bool {
+    let write = async {
+        stream.write_all(bytes).await?;
+        stream.flush().await
+    };
+    timeout(patience, write).await.is_ok_and(|written| written.is_ok())
+}
+
+/// A listener of SSE has nothing to say; that it hangs up is what there is to hear. A flood is a reason to part, too.
+async fn hung_up(reader: &mut (impl AsyncRead + Unpin)) {
+    let mut heard = [0; 512];
+    for _ in 0..16 {
+        if reader.read(&mut heard).await.unwrap_or(0) == 0 {
+            return;
+        }
+    }
+}

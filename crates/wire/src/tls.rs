@@ -1,0 +1,96 @@
+//! TLS by rustls: a certificate and its key, TLS 1.2 and 1.3, HTTP/1.1 inside.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::crypto::ring;
+use tokio_rustls::rustls::pki_types::pem::{self, PemObject};
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use tokio_rustls::rustls::{Error, ServerConfig};
+use tokio_rustls::server::TlsStream;
+
+/// What a server needs to speak TLS.
+#[derive(Clone)]
+pub struct Tls(TlsAcceptor);
+
+/// Why there is no TLS.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum TlsError {
+    /// The file cannot be read.
+    Io(PathBuf, std::io::Error),
+    /// The file is not PEM.
+    NotPem(PathBuf),
+    /// There is no certificate in the file.
+    NoCertificate(PathBuf),
+    /// There is no private key in the file.
+    NoKey(PathBuf),
+    /// The key is not the certificate's.
+    Mismatch(PathBuf, PathBuf),
+    /// Something in them cannot be used.
+    Unusable(PathBuf, PathBuf, String),
+}
+
+impl fmt::Display for TlsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Io(path, error) => write!(f, "cannot read {}: {error}", path.display()),
+            Self::NotPem(path) => write!(f, "{}: must be PEM", path.display()),
+            Self::NoCertificate(path) => write!(f, "{}: there is no certificate in it", path.display()),
+            Self::NoKey(path) => write!(f, "{}: there is no private key in it", path.display()),
+            Self::Mismatch(certificate, key) => {
+                write!(f, "{}: not the key of the certificate {}", key.display(), certificate.display())
+            }
+            Self::Unusable(certificate, key, why) => {
+                write!(f, "{} and {} cannot be used: {why}", certificate.display(), key.display())
+            }
+        }
+    }
+}
+
+impl std::error::Error for TlsError {}
+
+impl Tls {
+    /// Reads a certificate, with those above it, and its key, each a file of PEM.
+    pub fn load(certificate: &Path, key: &Path) -> Result<Self, TlsError> {
+        let read = |path: &Path| std::fs::read(path).map_err(|error| TlsError::Io(path.to_owned(), error));
+        let chain = CertificateDer::pem_slice_iter(&read(certificate)?)
+            .collect::<Result<Vec<_>, _>>()
+            .map_err(|_| TlsError::NotPem(certificate.to_owned()))?;
+        if chain.is_empty() {
+            return Err(TlsError::NoCertificate(certificate.to_owned()));
+        }
+        let secret = PrivateKeyDer::from_pem_slice(&read(key)?).map_err(|why| match why {
+            pem::Error::NoItemsFound => TlsError::NoKey(key.to_owned()),
+            _ => TlsError::NotPem(key.to_owned()),
+        })?;
+        let unusable = |why: Error| match why {
+            Error::InconsistentKeys(_) => TlsError::Mismatch(certificate.to_owned(), key.to_owned()),
+            why => TlsError::Unusable(certificate.to_owned(), key.to_owned(), why.to_string()),
+        };
+        let mut config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+            .with_safe_default_protocol_versions()
+            .map_err(unusable)?
+            .with_no_client_auth()
+            .with_single_cert(chain, secret)
+            .map_err(unusable)?;
+        config.alpn_protocols = vec![b"http/1.1".to_vec()];
+        Ok(Self(TlsAcceptor::from(Arc::new(config))))
+    }
+
+    /// The handshake, if it comes to an end in time.
+    pub(crate) async fn accept(&self, stream: TcpStream, patience: Duration) -> Option<TlsStream<TcpStream>> {
+        timeout(patience, self.0.accept(stream)).await.ok()?.ok()
+    }
+}
+
+impl fmt::Debug for Tls {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("TLS")
+    }
+}
