@@ -14,6 +14,7 @@ mod output;
 mod publish;
 mod restore;
 mod subscription;
+mod trim;
 mod watch;
 
 use std::collections::{BTreeSet, HashMap};
@@ -24,7 +25,8 @@ use aaep::check::Validator;
 use aaep::consent::{self, Decided, Questions};
 use aaep::event::{Event, Producer};
 use aaep::negotiate::Offer;
-use journal::Journal;
+use aaep::shape;
+use journal::{Journal, Retention};
 use seal::Random;
 
 use crate::command::{Answer, Command, Output, Request, RequestId};
@@ -53,6 +55,16 @@ pub struct Limits {
     pub resume_window: i64,
     /// At most so many events are replayed to a listener that returns.
     pub replay: usize,
+    /// What is held back for a listener.
+    pub shape: shape::Limits,
+    /// So many requests at most make one turn.
+    pub requests_in_turn: usize,
+    /// The clock is looked at so often at least, in milliseconds, so that one that jumps keeps nobody waiting.
+    pub longest_sleep: i64,
+    /// What is kept of what is over. A step of it is taken in a turn, so that nobody waits long for it.
+    pub retention: Retention,
+    /// How often is looked for what may be forgotten, in milliseconds.
+    pub trim_every: i64,
 }
 
 impl Default for Limits {
@@ -66,6 +78,11 @@ impl Default for Limits {
             lease: 300_000,
             resume_window: 30_000,
             replay: 1_024,
+            shape: shape::Limits::default(),
+            requests_in_turn: 1_024,
+            longest_sleep: 1_000,
+            retention: Retention { step: 200, ..Retention::default() },
+            trim_every: 60_000,
         }
     }
 }
@@ -112,6 +129,10 @@ pub struct Core {
     /// The last turn could not be written.
     doubtful: bool,
     counters: Arc<Counters>,
+    /// Up to this position events may have been forgotten.
+    floor: u64,
+    /// When is looked again for what may be forgotten.
+    trims_at: i64,
 }
 
 /// For so long, in milliseconds, the hub does nothing of itself after it could not write.
@@ -160,7 +181,7 @@ impl Core {
             sessions: HashMap::new(),
             subscriptions: HashMap::new(),
             listeners: HashMap::new(),
-            lanes: Lanes::default(),
+            lanes: Lanes::new(limits.shape),
             questions: Questions::new(limits.questions, RandomState::new()),
             waiting: Vec::new(),
             position: 0,
@@ -170,9 +191,16 @@ impl Core {
             rests_until: i64::MIN,
             doubtful: false,
             counters: Arc::default(),
+            floor: 0,
+            trims_at: now,
         };
         core.restore(now)?;
         Ok(core)
+    }
+
+    /// What it takes on.
+    pub fn limits(&self) -> &Limits {
+        &self.limits
     }
 
     /// Takes a turn.
@@ -196,7 +224,7 @@ impl Core {
     pub fn next_deadline(&self) -> Option<i64> {
         let waits = self.waiting.iter().map(|waiting| waiting.until);
         let leases = self.sessions.values().map(|live| live.lease);
-        let parts = [self.questions.next_deadline(), self.lanes.next_deadline()];
+        let parts = [self.questions.next_deadline(), self.lanes.next_deadline(), self.next_trim()];
         let lost = self.lost.first().map(|(until, _)| *until);
         let first = parts.into_iter().flatten().chain(waits).chain(leases).chain(lost).min();
         let rests = (self.stale || self.doubtful).then_some(self.rests_until);
@@ -244,6 +272,7 @@ impl Core {
         self.close_lost(now);
         self.end_leases(now);
         self.end_waits(now);
+        self.trim(now);
     }
 
     /// Writes what was staged, lets it hold, and says what to tell whom.
@@ -301,6 +330,7 @@ impl Core {
         outputs.extend(std::mem::take(&mut self.listeners).into_keys().map(Output::Close));
         outputs.push(Output::Note(Note::NotStored(error.to_string())));
         self.rests_until = now.saturating_add(REST);
+        self.trims_at = now;
         self.stale = true;
         self.doubtful = true;
         let _ = self.restore(now);

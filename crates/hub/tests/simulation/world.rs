@@ -71,6 +71,11 @@ pub(crate) const LIMITS: Limits = Limits {
     lease: 60_000,
     resume_window: 30_000,
     replay: 400,
+    shape: aaep::shape::Limits { text: 16_384, outputs: 1_024, events: 10_000 },
+    requests_in_turn: 1_024,
+    longest_sleep: 1_000,
+    retention: journal::Retention { events: None, decisions: None, keys: None, bytes: None, step: 200 },
+    trim_every: 60_000,
 };
 
 const LANE: LaneLimits = LaneLimits { frames: 300, bytes: 1024 * 1024, merge: 100 };

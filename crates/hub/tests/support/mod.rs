@@ -18,12 +18,17 @@ pub(crate) const START: i64 = 1_767_603_600_000;
 #[derive(Clone, Default)]
 pub(crate) struct Disk(Arc<Mutex<Inner>>);
 
-#[derive(Default)]
 struct Inner {
-    memory: Memory,
+    memory: Box<dyn Journal>,
     full: bool,
     unreadable: bool,
     seen: Vec<Seen>,
+}
+
+impl Default for Inner {
+    fn default() -> Self {
+        Self { memory: Box::new(Memory::default()), full: false, unreadable: false, seen: Vec::new() }
+    }
 }
 
 /// What was written, for whoever watches the disk.
@@ -78,6 +83,11 @@ impl Seen {
 }
 
 impl Disk {
+    /// Over another journal than one in memory.
+    pub(crate) fn over(journal: Box<dyn Journal>) -> Self {
+        Self(Arc::new(Mutex::new(Inner { memory: journal, ..Inner::default() })))
+    }
+
     pub(crate) fn fill(&self, full: bool) {
         self.0.lock().unwrap().full = full;
     }
@@ -98,6 +108,10 @@ impl Disk {
 
     pub(crate) fn decision(&self, token: &str) -> Option<StoredDecision> {
         self.0.lock().unwrap().memory.decision(token).unwrap()
+    }
+
+    pub(crate) fn size(&self) -> u64 {
+        self.0.lock().unwrap().memory.size().unwrap()
     }
 
     pub(crate) fn events(&self) -> Vec<StoredEvent> {
