@@ -74,7 +74,7 @@ pub(crate) async fn run(server: &Server, upgrade: Upgrade, mut stream: TcpStream
     if !timeout(FAREWELL, stream.write_all(head.as_bytes())).await.is_ok_and(|written| written.is_ok()) {
         return;
     }
-    let most = Some(server.limits.body_bytes);
+    let most = Some(server.limits.websocket_bytes);
     let config = WebSocketConfig::default()
         .max_message_size(most)
         .max_frame_size(most)
@@ -85,7 +85,8 @@ pub(crate) async fn run(server: &Server, upgrade: Upgrade, mut stream: TcpStream
     let manners = Manners {
         first: Some(server.limits.head_time),
         ping: Some(server.limits.ping_time),
-        malformed: Some(8),
+        malformed: Some(server.limits.malformed),
+        patience: server.limits.message_time,
     };
     let _here = server.bridge.observe().listens(Wire::WebSocket);
     listen(&server.bridge, &who, &manners, &mut ear, &mut mouth).await;

@@ -8,7 +8,7 @@ use tokio::time::timeout;
 
 use super::{Server, routes};
 use crate::fanout::Sink;
-use crate::http::{Chunks, Framing, Head, Method, Response, Status};
+use crate::http::{BadHead, Chunks, Framing, Head, Method, Response, Status};
 use crate::listener::websocket;
 
 /// What a request comes to.
@@ -40,8 +40,9 @@ pub(super) async fn run(server: &Server, mut stream: TcpStream) {
         };
         match routes::answer(server, &head, body).await {
             Reply::Whole(response) => {
-                say(&mut stream, &response, head.keep_alive, head.method == Method::Head).await;
-                if !head.keep_alive {
+                let head_only = head.method == Method::Head;
+                if !say(server, &mut stream, &response, head.keep_alive, head_only).await || !head.keep_alive
+                {
                     return;
                 }
             }
@@ -51,15 +52,22 @@ pub(super) async fn run(server: &Server, mut stream: TcpStream) {
     }
 }
 
-async fn say(stream: &mut TcpStream, response: &Response, keep_alive: bool, head_only: bool) {
-    let _ =
-        timeout(Duration::from_secs(30), stream.write_all(&response.to_bytes(keep_alive, head_only))).await;
+/// Says it; `false` if it was not taken whole, after which nothing more can be said.
+async fn say(
+    server: &Server,
+    stream: &mut TcpStream,
+    response: &Response,
+    keep_alive: bool,
+    head_only: bool,
+) -> bool {
+    let bytes = response.to_bytes(keep_alive, head_only);
+    timeout(server.limits.answer_time, stream.write_all(&bytes)).await.is_ok_and(|written| written.is_ok())
 }
 
 /// What could not be read is answered, and the connection ends.
 async fn refuse(server: &Server, stream: &mut TcpStream, response: &Response) {
     server.bridge.observe().unread(response);
-    say(stream, response, false, false).await;
+    say(server, stream, response, false, false).await;
 }
 
 /// Reads up to the end of a head. `None` if the connection ends before one has begun.
@@ -69,16 +77,20 @@ async fn read_head(
     bytes: &mut Vec<u8>,
     patience: Duration,
 ) -> Result<Option<Head>, Response> {
+    let too_long = || Response::problem(Status::HeadTooLarge, "The request's head is too long.");
     let read = async {
         loop {
             match Head::parse(bytes) {
+                Ok(Some((_, used))) if used > server.limits.head_bytes => return Err(too_long()),
+                Ok(Some((head, _))) if head.count() > server.limits.headers => {
+                    let why = format!("{}.", BadHead::TooManyHeaders);
+                    return Err(Response::problem(Status::BadRequest, &why));
+                }
                 Ok(Some((head, used))) => {
                     bytes.drain(..used);
                     return Ok(Some(head));
                 }
-                Ok(None) if bytes.len() >= server.limits.head_bytes => {
-                    return Err(Response::problem(Status::HeadTooLarge, "The request's head is too long."));
-                }
+                Ok(None) if bytes.len() >= server.limits.head_bytes => return Err(too_long()),
                 Ok(None) => {}
                 Err(why) => return Err(Response::problem(Status::BadRequest, &format!("{why}."))),
             }
@@ -153,7 +165,7 @@ const STREAM_HEAD: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\
 
 /// The head of a stream is sent, and the socket goes to the fan-out: from then on it costs no task.
 async fn become_stream(server: &Server, mut stream: TcpStream, listener: hub::ListenerId) {
-    if timeout(Duration::from_secs(10), stream.write_all(STREAM_HEAD))
+    if timeout(server.limits.answer_time, stream.write_all(STREAM_HEAD))
         .await
         .is_ok_and(|written| written.is_ok())
         && let Ok(socket) = stream.into_std()
