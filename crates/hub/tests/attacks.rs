@@ -123,6 +123,23 @@ fn t4_floods_are_capped() {
 }
 
 #[test]
+fn t4_who_wants_too_little_at_a_time_of_too_much_is_let_go() {
+    let shape = aaep::shape::Limits { events: 10, ..aaep::shape::Limits::default() };
+    let mut stage = Stage::with(Limits { shape, ..Limits::default() }, Disk::default(), START);
+    let (bank, ada) = (agent("bank"), listener("ada", &[]));
+    let (_, slow) = stage.listener(&ada, r#"{"max_events_per_second":1}"#);
+    let (_, quick) = stage.listener(&ada, "{}");
+    for _ in 0..8 {
+        let session = stage.start(&bank);
+        assert!(matches!(stage.publish(&bank, &session, &[THINK]), Answer::Found(_)));
+    }
+    stage.turn();
+    assert!(stage.is_closed(slow), "sixteen events, and ten are held at most");
+    assert!(!stage.is_closed(quick));
+    assert_eq!(stage.heard(quick).len(), 16);
+}
+
+#[test]
 fn t4_subscriptions_that_nobody_listens_on_make_room() {
     let limits = Limits { subscriptions: 3, ..Limits::default() };
     let mut stage = Stage::with(limits, Disk::default(), START);

@@ -123,6 +123,11 @@ impl Lanes {
         self.streams.values().filter_map(|lane| lane.shaper.next_deadline()).min()
     }
 
+    /// The lanes for which more is held than may be.
+    pub(super) fn full(&self) -> Vec<LaneId> {
+        self.streams.iter().filter(|(_, lane)| lane.shaper.is_full()).map(|(id, _)| *id).collect()
+    }
+
     pub(super) fn has(&self, wants: &Arc<Wants>, scope: &Arc<Scope>) -> bool {
         self.keys.contains_key(&(wants.clone(), scope.clone()))
     }

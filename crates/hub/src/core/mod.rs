@@ -8,6 +8,7 @@
 mod agent;
 mod ask;
 mod attach;
+mod full;
 mod lanes;
 mod listener;
 mod output;
@@ -270,6 +271,7 @@ impl Core {
         let decided = self.questions.wake(now);
         self.decide(decided, now);
         self.close_lost(now);
+        self.close_full(now);
         self.end_leases(now);
         self.end_waits(now);
         self.trim(now);
