@@ -8,10 +8,12 @@
 )]
 
 mod abuse;
+mod config;
 mod crash;
 mod hub;
 mod killed;
 mod life;
+mod limits;
 mod messages;
 mod observe;
 mod stdio;
