@@ -4,17 +4,12 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use crate::Core;
 use crate::command::{Output, Request};
+use crate::{Core, Limits};
 
 /// A handle to the thread.
 #[derive(Clone, Debug)]
 pub struct Engine(Sender<Request>);
-
-/// So many requests at most make one turn.
-const MOST_IN_TURN: usize = 1024;
-/// The clock is looked at so often at least, so that one that jumps does not keep anybody waiting.
-const LONGEST_SLEEP: Duration = Duration::from_secs(1);
 
 impl Engine {
     /// Starts the thread. `clock` tells the time in milliseconds since 1970; `perform` does what a turn says. It ends when
@@ -42,10 +37,12 @@ fn run(
     clock: &impl Fn() -> i64,
     mut perform: impl FnMut(Vec<Output>),
 ) {
+    let Limits { requests_in_turn, longest_sleep, .. } = *core.limits();
+    let longest_sleep = Duration::from_millis(u64::try_from(longest_sleep).unwrap_or(0));
     loop {
-        let wait = core.next_deadline().map_or(LONGEST_SLEEP, |at| {
+        let wait = core.next_deadline().map_or(longest_sleep, |at| {
             let millis = u64::try_from(at.saturating_sub(clock())).unwrap_or(0);
-            Duration::from_millis(millis).min(LONGEST_SLEEP)
+            Duration::from_millis(millis).min(longest_sleep)
         });
         let mut requests = Vec::new();
         match inbox.recv_timeout(wait) {
@@ -53,7 +50,7 @@ fn run(
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => return,
         }
-        requests.extend(inbox.try_iter().take(MOST_IN_TURN - 1));
+        requests.extend(inbox.try_iter().take(requests_in_turn.saturating_sub(1)));
         let outputs = core.turn(requests, clock());
         if !outputs.is_empty() {
             perform(outputs);

@@ -1,5 +1,7 @@
 //! What may be forgotten.
 
+use crate::Position;
+
 /// How much is kept. `None` keeps all.
 ///
 /// What is alive is never forgotten: open sessions with all their events, their questions, decided or not, and open
@@ -39,6 +41,8 @@ pub struct Trimmed {
     pub decisions: u64,
     /// Idempotency keys forgotten.
     pub keys: u64,
+    /// Up to here events may be missing from now on, as [`Alive::floor`](crate::stored::Alive) says.
+    pub floor: Position,
     /// There is more to do: call again when there is time.
     pub more: bool,
     /// More than [`Retention::bytes`], and nothing is left that may go: end a session, or allow more.

@@ -17,6 +17,28 @@ use mio::{Events, Interest, Poll, Token, Waker};
 
 use crate::observe::Sent;
 
+/// How far listeners may be behind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// What waits for them.
+    pub lanes: LaneLimits,
+    /// So many bytes at most are taken out of a listener's queue before its socket has taken them: a critical frame waits
+    /// for no more than that.
+    pub in_hand: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        LaneLimits::default().into()
+    }
+}
+
+impl From<LaneLimits> for Limits {
+    fn from(lanes: LaneLimits) -> Self {
+        Self { lanes, in_hand: 16 * 1024 }
+    }
+}
+
 /// What the thread is told.
 #[derive(Debug)]
 #[non_exhaustive]
@@ -101,7 +123,7 @@ pub struct Fanout {
 impl Fanout {
     /// Starts the thread. What it has to tell goes to `news`.
     pub fn start(
-        limits: LaneLimits,
+        limits: impl Into<Limits>,
         news: impl FnMut(News) + Send + 'static,
     ) -> std::io::Result<(Self, JoinHandle<()>)> {
         let poll = Poll::new()?;
@@ -111,7 +133,7 @@ impl Fanout {
         let thread = Round {
             poll,
             inbox,
-            limits,
+            limits: limits.into(),
             lanes: HashMap::new(),
             listeners: HashMap::new(),
             grown: Vec::new(),
@@ -138,9 +160,6 @@ impl Fanout {
 }
 
 const WAKE: Token = Token(usize::MAX);
-/// So many bytes at most are taken out of a listener's queue before its socket has taken them: a critical frame waits for no
-/// more than that.
-const IN_HAND: usize = 16 * 1024;
 /// Who is let go has so many beats to take its last word.
 const PATIENCE: u8 = 2;
 /// Who resumes from here has a gap.
@@ -149,7 +168,7 @@ const BEHIND: &str = "behind";
 struct Round {
     poll: Poll,
     inbox: Receiver<Order>,
-    limits: LaneLimits,
+    limits: Limits,
     lanes: HashMap<LaneId, Shared>,
     listeners: HashMap<ListenerId, Listener>,
     /// Lanes that have grown since the last round.
@@ -243,7 +262,7 @@ impl Round {
         match order {
             Order::Frames(frames) => {
                 for (id, frame) in frames {
-                    let shared = lane(&mut self.lanes, id, self.limits);
+                    let shared = lane(&mut self.lanes, id, self.limits.lanes);
                     shared.lane.push(frame);
                     if !std::mem::replace(&mut shared.is_grown, true) {
                         self.grown.push(id);
@@ -254,7 +273,7 @@ impl Round {
             Order::Move { listener: id, lane: to } => {
                 let Some(listener) = self.listeners.get_mut(&id) else { return };
                 let from = std::mem::replace(&mut listener.lane, to);
-                lane(&mut self.lanes, to, self.limits).listeners.push(id);
+                lane(&mut self.lanes, to, self.limits.lanes).listeners.push(id);
                 if let (Some(old), Some(new)) = (self.lanes.get(&from), self.lanes.get(&to)) {
                     listener.go_over(&old.lane, &new.lane);
                 }
@@ -335,7 +354,7 @@ impl Round {
             (self.news)(News::Gone(id));
             return;
         }
-        let shared = lane(&mut self.lanes, to, self.limits);
+        let shared = lane(&mut self.lanes, to, self.limits.lanes);
         let mut cursor = Cursor::at_end(&shared.lane).from(from);
         for frame in own {
             cursor.give(frame);
@@ -459,10 +478,10 @@ fn lane(lanes: &mut HashMap<LaneId, Shared>, id: LaneId, limits: LaneLimits) -> 
 
 impl Listener {
     /// Writes as much as it will take.
-    fn pump(&mut self, lane: &Lane, limits: &LaneLimits) -> Pumped {
+    fn pump(&mut self, lane: &Lane, limits: &Limits) -> Pumped {
         while !self.blocked {
             let mut bytes: usize = self.in_hand.iter().map(|frame| frame.sse().len()).sum();
-            while bytes < IN_HAND {
+            while bytes < limits.in_hand {
                 match self.next(lane) {
                     Next::Frame(frame) => {
                         bytes += frame.sse().len();
@@ -479,7 +498,11 @@ impl Listener {
                 return Pumped::Gone;
             }
         }
-        if self.leaves_in.is_some() || self.put_by(lane, limits) { Pumped::Good } else { self.let_go(lane) }
+        if self.leaves_in.is_some() || self.put_by(lane, &limits.lanes) {
+            Pumped::Good
+        } else {
+            self.let_go(lane)
+        }
     }
 
     /// The next frame for it. What comes out of a backlog has no id: how it was joined, nobody knows after a while.

@@ -127,7 +127,7 @@ impl Wants {
 }
 
 /// How much is held at most. Nothing is ever lost at a limit.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Bytes of text in one event, and so the text that is held of one output: beyond, it is released before its
     /// boundary, with the hint `none`. At most 16384, because no more is lawful in a chunk (§3.7, §4.3.3).

@@ -1,5 +1,6 @@
 //! `sayso serve`: the hub.
 
+mod config;
 mod manifest;
 
 use std::net::SocketAddr;
@@ -8,49 +9,30 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use aaep::event::Producer;
-use hub::delivery::LaneLimits;
 use hub::{Core, Role, Scope};
-use journal::{Journal, Memory, Settings, Sqlite};
+use journal::{Journal, Memory, Sqlite};
 use seal::{Random, SystemRandom};
 use wire::auth::{NewToken, Passes, Tokens};
-use wire::{Bridge, Door, Limits, Server, Tls, UnixSocket};
+use wire::{Bridge, Door, Server, Tls, UnixSocket};
 
 use crate::Outcome;
-use crate::print::{in_words, tell};
+use crate::print::{in_words, print, tell};
 use crate::watching::{self, Watching};
+use config::{Config, Flags, Loaded};
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// Where to listen; port 0 picks one.
-    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8787")]
-    listen: SocketAddr,
-    /// The folder for what is kept.
-    #[arg(long, value_name = "DIR", default_value = "sayso-data", conflicts_with = "memory")]
-    data: PathBuf,
-    /// Keeps everything in memory: what is said is gone when the hub stops.
+    #[command(flatten)]
+    flags: Flags,
+    /// The file of settings; sayso.toml in the data folder if not said and there. Also SAYSO_CONFIG.
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Prints the configuration in force as TOML, with where each value came from, and ends.
     #[arg(long)]
-    memory: bool,
-    /// The file of tokens; in the data folder if not said.
-    #[arg(long, value_name = "FILE", conflicts_with = "open")]
-    tokens: Option<PathBuf>,
-    /// Lets everybody in, without a token. On loopback only.
-    #[arg(long)]
-    open: bool,
-    /// Another host under which it may be addressed, with its port; give it once for each.
-    #[arg(long, value_name = "HOST")]
-    host: Vec<String>,
-    /// The certificate for TLS, with those above it: a file of PEM.
-    #[arg(long, value_name = "FILE", requires = "tls_key")]
-    tls_cert: Option<PathBuf>,
-    /// The certificate's private key: a file of PEM.
-    #[arg(long, value_name = "FILE", requires = "tls_cert")]
-    tls_key: Option<PathBuf>,
-    /// Also takes listeners on a Unix socket; only programs of the same user are heard.
-    #[arg(long, value_name = "PATH")]
-    unix: Option<PathBuf>,
-    /// Also takes one listener on standard input and output, as JSON-RPC; ends when the input does.
-    #[arg(long)]
-    stdio: bool,
+    print_config: bool,
+    /// Prints the table of all keys, as the documentation has it, and ends.
+    #[arg(long, hide = true)]
+    list_keys: bool,
     #[command(flatten)]
     watching: Watching,
 }
@@ -59,7 +41,20 @@ pub(crate) struct Arguments {
 const FAREWELL: Duration = Duration::from_secs(2);
 
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
-    match serve(arguments) {
+    if arguments.list_keys {
+        return print(&config::list());
+    }
+    let loaded = match Loaded::new(&arguments.flags, arguments.config.as_deref()) {
+        Ok(loaded) => loaded,
+        Err(why) => {
+            tell(&format!("sayso: {why}"));
+            return Outcome::Failed;
+        }
+    };
+    if arguments.print_config {
+        return print(&loaded.print());
+    }
+    match serve(&loaded.config, &arguments.watching) {
         Ok(()) => Outcome::Good,
         Err(why) => {
             tell(&format!("sayso: {why}"));
@@ -68,52 +63,53 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     }
 }
 
-fn serve(arguments: &Arguments) -> Result<(), String> {
-    if arguments.open && !arguments.listen.ip().is_loopback() {
+fn serve(config: &Config, watching: &Watching) -> Result<(), String> {
+    if config.open && !config.listen.ip().is_loopback() {
         return Err("--open lets everybody in, so it is for loopback only".to_owned());
     }
-    let tls = tls(arguments)?;
+    let tls = tls(config)?;
     let scheme = if tls.is_some() { "https" } else { "http" };
-    let door = door(arguments)?;
-    let observe = arguments.watching.start()?;
-    let journal = observe.journal(journal(arguments)?);
+    let door = door(config)?;
+    let observe = watching.start()?;
+    let journal = observe.journal(journal(config)?);
+    let longest_wait = i64::try_from(config.wire.longest_wait.as_millis()).unwrap_or(i64::MAX);
     let mut core = Core::new(
         journal,
         Producer::new(manifest::AGENT_ID),
-        hub::Limits::default(),
+        hub::Limits { longest_wait, ..config.hub },
         |bytes: &mut [u8]| SystemRandom.fill(bytes),
         wire::clock(),
     )
     .map_err(|error| error.to_string())?;
-    let manifest = manifest::text(&wires(arguments));
-    let signed = manifest::sign(&manifest, (!arguments.memory).then_some(arguments.data.as_path()))?;
-    let passes = passes(arguments)?;
+    let manifest = manifest::text(&wires(config));
+    let signed = manifest::sign(&manifest, (!config.memory).then_some(config.data.as_path()))?;
+    let passes = passes(config)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
+        .worker_threads(config.threads)
         .enable_all()
         .build()
         .map_err(|error| error.to_string())?;
     let served = runtime.block_on(async {
-        let listener = tokio::net::TcpListener::bind(arguments.listen)
+        let listener = tokio::net::TcpListener::bind(config.listen)
             .await
-            .map_err(|error| format!("cannot listen on {}: {error}", arguments.listen))?;
+            .map_err(|error| format!("cannot listen on {}: {error}", config.listen))?;
         let address = listener.local_addr().map_err(|error| error.to_string())?;
-        core.publish_manifest(manifest_uri(arguments, scheme, address), signed.clone());
-        let bridge = Bridge::start_watched(core, LaneLimits::default(), wire::clock, observe.clone())
+        core.publish_manifest(manifest_uri(config, scheme, address), signed.clone());
+        let bridge = Bridge::start_watched(core, config.fanout, wire::clock, observe.clone())
             .map_err(|error| error.to_string())?;
-        let mut hosts = arguments.host.clone();
+        let mut hosts = config.host.clone();
         hosts.push(address.to_string());
         if address.ip().is_loopback() {
             hosts
                 .extend(["localhost", "127.0.0.1", "[::1]"].map(|name| format!("{name}:{}", address.port())));
         }
-        let server = Server::new(bridge.clone(), door, Limits::default(), hosts, manifest);
+        let server = Server::new(bridge.clone(), door, config.wire, hosts, manifest);
         let server = Arc::new(server.with_signed_manifest(signed).with_passes(passes).with_tls(tls));
-        let unix = unix(arguments)?;
+        let unix = unix(config)?;
         tell(&format!("listening on {scheme}://{address}"));
-        watching::started(&observe, &wires(arguments).join(","), &kept(arguments));
+        watching::started(&observe, &wires(config).join(","), &kept(config));
         let beats = async {
-            let mut every = tokio::time::interval(Duration::from_secs(15));
+            let mut every = tokio::time::interval(config.heartbeat);
             loop {
                 every.tick().await;
                 bridge.heartbeat();
@@ -133,7 +129,7 @@ fn serve(arguments: &Arguments) -> Result<(), String> {
             }
         };
         let parent = async {
-            if arguments.stdio {
+            if config.stdio {
                 server.serve_stdio().await;
             } else {
                 std::future::pending::<()>().await;
@@ -164,11 +160,11 @@ fn serve(arguments: &Arguments) -> Result<(), String> {
 }
 
 /// Without TLS, whoever is on the way to another machine can read along and speak in another's name.
-fn tls(arguments: &Arguments) -> Result<Option<Tls>, String> {
-    if let (Some(certificate), Some(key)) = (&arguments.tls_cert, &arguments.tls_key) {
+fn tls(config: &Config) -> Result<Option<Tls>, String> {
+    if let (Some(certificate), Some(key)) = (&config.tls_cert, &config.tls_key) {
         return Tls::load(certificate, key).map(Some).map_err(|error| error.to_string());
     }
-    if !arguments.listen.ip().is_loopback() {
+    if !config.listen.ip().is_loopback() {
         tell("warning: without TLS, tokens and all that is said travel in the clear to other machines;");
         tell("warning: use --tls-cert and --tls-key, or listen on loopback behind somebody who has TLS");
     }
@@ -176,22 +172,22 @@ fn tls(arguments: &Arguments) -> Result<Option<Tls>, String> {
 }
 
 /// Browsers stay signed in over a restart, unless everything is in memory.
-fn passes(arguments: &Arguments) -> Result<Passes, String> {
-    if arguments.memory {
+fn passes(config: &Config) -> Result<Passes, String> {
+    if config.memory {
         return Ok(Passes::new(&mut SystemRandom));
     }
-    Passes::kept(&arguments.data, &mut SystemRandom).map_err(|error| error.to_string())
+    Passes::kept(&config.data, &mut SystemRandom).map_err(|error| error.to_string())
 }
 
 /// Where the manifest is; nothing if nobody could reach the hub under the address that it listens on.
-fn manifest_uri(arguments: &Arguments, scheme: &str, address: SocketAddr) -> Option<String> {
+fn manifest_uri(config: &Config, scheme: &str, address: SocketAddr) -> Option<String> {
     let own = (!address.ip().is_unspecified()).then(|| address.to_string());
-    let host = arguments.host.first().cloned().or(own)?;
+    let host = config.host.first().cloned().or(own)?;
     Some(format!("{scheme}://{host}/.well-known/aaep-manifest.json"))
 }
 
-fn unix(arguments: &Arguments) -> Result<Option<UnixSocket>, String> {
-    let Some(path) = &arguments.unix else { return Ok(None) };
+fn unix(config: &Config) -> Result<Option<UnixSocket>, String> {
+    let Some(path) = &config.unix else { return Ok(None) };
     let socket = UnixSocket::bind(path)
         .map_err(|error| format!("cannot listen on {}: {}", path.display(), in_words(&error)))?;
     tell(&format!("listening on {}", path.display()));
@@ -212,14 +208,14 @@ async fn stopped() {
     }
 }
 
-fn journal(arguments: &Arguments) -> Result<Box<dyn Journal>, String> {
-    if arguments.memory {
+fn journal(config: &Config) -> Result<Box<dyn Journal>, String> {
+    if config.memory {
         return Ok(Box::new(Memory::default()));
     }
-    make_folder(&arguments.data)?;
-    let path = arguments.data.join("journal.sqlite");
+    make_folder(&config.data)?;
+    let path = config.data.join("journal.sqlite");
     let sqlite =
-        Sqlite::open(&path, &Settings::default()).map_err(|error| format!("{}: {error}", path.display()))?;
+        Sqlite::open(&path, &config.journal).map_err(|error| format!("{}: {error}", path.display()))?;
     // As SQLite itself says it is, on the connection that will write.
     let settings = sqlite.settings().map_err(|error| error.to_string())?;
     let durable = settings.iter().filter(|(name, _)| ["journal_mode", "synchronous"].contains(name));
@@ -233,26 +229,26 @@ fn make_folder(path: &Path) -> Result<(), String> {
 }
 
 /// Who is let in. The first start makes a token and says how to use it.
-fn door(arguments: &Arguments) -> Result<Door, String> {
-    if arguments.open {
+fn door(config: &Config) -> Result<Door, String> {
+    if config.open {
         tell("warning: --open lets every program on this machine speak, hear and answer");
         return Ok(Door::Open);
     }
     let admin =
         || NewToken { name: "admin".to_owned(), role: Role::Admin, agent_id: None, scope: Scope::default() };
-    if arguments.memory && arguments.tokens.is_none() {
+    if config.memory && config.tokens.is_none() {
         let mut tokens = Tokens::default();
         let (token, _) = tokens.add(&admin(), &mut SystemRandom).map_err(|error| error.to_string())?;
         tell(&format!("token, shown this once: {token}"));
         return Ok(Door::Tokens(tokens));
     }
-    let path = if let Some(path) = &arguments.tokens {
+    let path = if let Some(path) = &config.tokens {
         path.clone()
     } else {
-        make_folder(&arguments.data)?;
-        arguments.data.join("tokens")
+        make_folder(&config.data)?;
+        config.data.join("tokens")
     };
-    if arguments.tokens.is_none() && !path.exists() {
+    if config.tokens.is_none() && !path.exists() {
         let token = Tokens::append(&path, &admin(), &mut SystemRandom).map_err(|error| error.to_string())?;
         tell(&format!("a token was made, shown this once: {token}"));
         tell(&format!(
@@ -264,17 +260,17 @@ fn door(arguments: &Arguments) -> Result<Door, String> {
 }
 
 /// Where what is kept is.
-fn kept(arguments: &Arguments) -> String {
-    if arguments.memory { "memory".to_owned() } else { arguments.data.display().to_string() }
+fn kept(config: &Config) -> String {
+    if config.memory { "memory".to_owned() } else { config.data.display().to_string() }
 }
 
 /// The wires that are open, by their names in a manifest.
-fn wires(arguments: &Arguments) -> Vec<&'static str> {
+fn wires(config: &Config) -> Vec<&'static str> {
     let wires = [
         ("sse", true),
         ("websocket", true),
-        ("unix-socket", arguments.unix.is_some()),
-        ("stdio-jsonrpc", arguments.stdio),
+        ("unix-socket", config.unix.is_some()),
+        ("stdio-jsonrpc", config.stdio),
     ];
     wires.into_iter().filter(|(_, open)| *open).map(|(name, _)| name).collect()
 }

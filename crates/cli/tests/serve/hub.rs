@@ -59,6 +59,11 @@ impl Hub {
         Self::start(&["--memory", "--open", "--listen", "127.0.0.1:0"])
     }
 
+    /// In memory, with these limits.
+    pub(crate) fn limited(limits: &[&str]) -> Self {
+        Self::start(&[&["--memory", "--open", "--listen", "127.0.0.1:0"], limits].concat())
+    }
+
     pub(crate) fn on_disk(folder: &Path) -> Self {
         Self::start(&["--open", "--listen", "127.0.0.1:0", "--data", folder.to_str().unwrap()])
     }
@@ -87,6 +92,11 @@ impl Hub {
     pub(crate) fn last_words(mut self) -> Vec<String> {
         assert_eq!(self.stop(), 0);
         self.later.iter().collect()
+    }
+
+    /// Its id.
+    pub(crate) fn process(&self) -> u32 {
+        self.child.id()
     }
 
     /// Kills it without a word.
@@ -287,6 +297,16 @@ impl Ear {
 
     pub(crate) fn next_type(&mut self) -> String {
         self.next().0
+    }
+
+    /// From now on nothing is waited for longer than that.
+    pub(crate) fn wait_at_most(&self, time: Duration) {
+        self.lines.get_ref().set_read_timeout(Some(time)).unwrap();
+    }
+
+    /// The next line, as it is.
+    pub(crate) fn next_line(&mut self) -> String {
+        self.line()
     }
 
     /// Whether the other side has ended the stream.

@@ -11,6 +11,7 @@ mod abuse;
 mod addresses;
 mod agent_api;
 mod agent_ws;
+mod config;
 mod crash;
 mod damaged;
 #[cfg(target_os = "linux")]
@@ -20,6 +21,7 @@ mod floods;
 mod hub;
 mod killed;
 mod life;
+mod limits;
 mod manifest;
 mod messages;
 mod observe;

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::hub::{CAN_REPLY, Client};
 use crate::messages::{FROM_THE_FUTURE, close, kind, renegotiate, reply, request};
 
-struct Parent {
+pub(crate) struct Parent {
     child: Child,
     client: Client,
     input: ChildStdin,
@@ -16,10 +16,11 @@ struct Parent {
 }
 
 impl Parent {
-    fn start() -> Self {
+    pub(crate) fn start(more: &[&str]) -> Self {
         #[allow(clippy::zombie_processes, reason = "it is waited for at the end of each test")]
         let mut child = Command::new(env!("CARGO_BIN_EXE_sayso"))
             .args(["serve", "--memory", "--open", "--stdio", "--listen", "127.0.0.1:0"])
+            .args(more)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -34,7 +35,7 @@ impl Parent {
         Self { child, client: Client::of(&address.unwrap()), input, output }
     }
 
-    fn line(&mut self, line: &str) {
+    pub(crate) fn line(&mut self, line: &str) {
         writeln!(self.input, "{line}").unwrap();
     }
 
@@ -49,7 +50,7 @@ impl Parent {
         self.line(&format!(r#"{{"jsonrpc":"2.0","method":"{method}","params":{params}}}"#));
     }
 
-    fn next(&mut self) -> Value {
+    pub(crate) fn next(&mut self) -> Value {
         serde_json::from_str(&self.output.next().unwrap().unwrap()).unwrap()
     }
 
@@ -60,14 +61,14 @@ impl Parent {
         said["params"].take()
     }
 
-    fn subscribe(&mut self) -> String {
+    pub(crate) fn subscribe(&mut self) -> String {
         let answer = self.call(1, "aaep.subscribe", &request(CAN_REPLY));
         assert_eq!(kind(&answer["result"]), "subscription.accepted", "{answer}");
         answer["result"]["subscription_id"].as_str().unwrap().to_owned()
     }
 
     /// Ends the input, and returns the exit code.
-    fn end(self) -> Option<i32> {
+    pub(crate) fn end(self) -> Option<i32> {
         let Self { mut child, input, .. } = self;
         drop(input);
         child.wait().unwrap().code()
@@ -76,7 +77,7 @@ impl Parent {
 
 #[test]
 fn a_question_is_heard_and_answered() {
-    let mut parent = Parent::start();
+    let mut parent = Parent::start(&[]);
     let client = parent.client.clone();
     let subscription = parent.subscribe();
     let terse = renegotiate(&subscription, r#"{"preferred_verbosity":"terse"}"#);
@@ -97,7 +98,7 @@ fn a_question_is_heard_and_answered() {
 
 #[test]
 fn errors_are_for_bad_calls_only() {
-    let mut parent = Parent::start();
+    let mut parent = Parent::start(&[]);
     let code = |answer: &Value| answer["error"]["code"].as_i64();
     for (line, expected) in [
         ("{".to_owned(), -32700),

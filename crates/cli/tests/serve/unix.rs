@@ -12,13 +12,13 @@ use serde_json::Value;
 use crate::hub::{CAN_REPLY, Hub};
 use crate::messages::{FROM_THE_FUTURE, close, kind, renegotiate, reply, request};
 
-struct Place {
+pub(crate) struct Place {
     _folder: tempfile::TempDir,
-    path: PathBuf,
+    pub(crate) path: PathBuf,
 }
 
 impl Place {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("hub.sock");
         Self { _folder: folder, path }
@@ -29,19 +29,19 @@ impl Place {
     }
 }
 
-struct Talk {
-    stream: UnixStream,
+pub(crate) struct Talk {
+    pub(crate) stream: UnixStream,
     lines: bool,
 }
 
 impl Talk {
-    fn new(path: &Path, lines: bool) -> Self {
+    pub(crate) fn new(path: &Path, lines: bool) -> Self {
         let stream = UnixStream::connect(path).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
         Self { stream, lines }
     }
 
-    fn say(&mut self, text: &str) {
+    pub(crate) fn say(&mut self, text: &str) {
         let framed = if self.lines {
             format!("{text}\n").into_bytes()
         } else {
@@ -50,7 +50,7 @@ impl Talk {
         self.stream.write_all(&framed).unwrap();
     }
 
-    fn next(&mut self) -> Value {
+    pub(crate) fn next(&mut self) -> Value {
         let mut bytes = Vec::new();
         if self.lines {
             while bytes.last() != Some(&b'\n') {
@@ -70,14 +70,14 @@ impl Talk {
         byte[0]
     }
 
-    fn subscribe(&mut self) -> String {
+    pub(crate) fn subscribe(&mut self) -> String {
         self.say(&request(CAN_REPLY));
         let accepted = self.next();
         assert_eq!(kind(&accepted), "subscription.accepted", "{accepted}");
         accepted["subscription_id"].as_str().unwrap().to_owned()
     }
 
-    fn is_over(&mut self) -> bool {
+    pub(crate) fn is_over(&mut self) -> bool {
         self.stream.read(&mut [0]).is_ok_and(|count| count == 0)
     }
 }

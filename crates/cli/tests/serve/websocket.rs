@@ -10,7 +10,7 @@ use crate::hub::{CAN_REPLY, Hub};
 use crate::messages::{FROM_THE_FUTURE, close, kind, renegotiate, reply, request};
 use crate::tokens::token;
 
-struct Socket(WebSocket<TcpStream>);
+pub(crate) struct Socket(pub(crate) WebSocket<TcpStream>);
 
 impl Socket {
     /// Connects; the status if it is refused.
@@ -27,11 +27,11 @@ impl Socket {
         }
     }
 
-    fn open(hub: &Hub) -> Self {
+    pub(crate) fn open(hub: &Hub) -> Self {
         Self::connect(hub, &[PROTOCOL]).unwrap_or_else(|status| panic!("{status}"))
     }
 
-    fn subscribed(hub: &Hub, capabilities: &str) -> (Self, String) {
+    pub(crate) fn subscribed(hub: &Hub, capabilities: &str) -> (Self, String) {
         let mut socket = Self::open(hub);
         socket.say(&request(capabilities));
         let accepted = socket.next();
@@ -39,11 +39,11 @@ impl Socket {
         (socket, accepted["subscription_id"].as_str().unwrap().to_owned())
     }
 
-    fn say(&mut self, text: &str) {
+    pub(crate) fn say(&mut self, text: &str) {
         self.0.send(Message::text(text)).unwrap();
     }
 
-    fn next(&mut self) -> Value {
+    pub(crate) fn next(&mut self) -> Value {
         loop {
             match self.0.read().unwrap() {
                 Message::Text(text) => return serde_json::from_str(&text).unwrap(),
@@ -54,7 +54,7 @@ impl Socket {
     }
 
     /// The code with which the other side closes, whatever it says before.
-    fn code(mut self) -> u16 {
+    pub(crate) fn code(mut self) -> u16 {
         loop {
             if let Message::Close(frame) = self.0.read().unwrap() {
                 return frame.unwrap().code.into();

@@ -208,6 +208,11 @@ impl Core {
 }
 
 impl Live {
+    /// Who speaks to whom.
+    pub(super) fn agent_and_person(&self) -> String {
+        format!("{}\u{1f}{}", self.agent, self.person.as_deref().unwrap_or_default())
+    }
+
     /// What is needed to go on with it after a restart, beside its events.
     fn record(&self) -> String {
         let mut writer = Writer::default();

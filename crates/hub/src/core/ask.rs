@@ -31,11 +31,18 @@ impl Core {
         if let Some(answer) = self.remembered(who, key, &digest, Answer::Made) {
             return answer;
         }
-        if self.own(who, session).is_none() {
+        let Some(agent) = self.own(who, session).map(|live| live.agent_and_person()) else {
             return Answer::NotFound;
+        };
+        let most = self.limits.questions_per_minute;
+        if !self.asked.has_room(&agent, most, now) {
+            return Answer::Full(format!(
+                "An agent may ask a person {most} questions in a minute; nothing was asked."
+            ));
         }
         match self.put_question(session, text, clarify, now) {
             Ok(answer) => {
+                self.asked.take(&agent, 1, most, now);
                 self.remember(who, key, &digest, &answer, now);
                 Answer::Made(answer)
             }

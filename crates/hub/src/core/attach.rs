@@ -110,7 +110,7 @@ impl Core {
         let (wants, scope) = (known.wants.clone(), known.scope.clone());
         let mut turns: Vec<_> = known.before.iter().map(|it| (it.until, it.wants.clone())).collect();
         turns.push((u64::MAX, wants.clone()));
-        let mut made = shaper(&wants);
+        let mut made = shaper(&wants, self.limits.shape);
         let missed = last_event_id.as_ref().and_then(|id| {
             let (shaper, frames) = self.missed(id, &turns, &scope, now)?;
             made = shaper;
@@ -158,6 +158,9 @@ impl Core {
             return None;
         }
         let replay = self.limits.replay as u64;
+        if known.is_some_and(|known| known < self.floor) {
+            return None;
+        }
         if known.is_some_and(|known| end.checked_sub(known).is_none_or(|missed| missed > replay)) {
             return None;
         }
@@ -166,13 +169,17 @@ impl Core {
         let from = match known {
             Some(known) if timed => known,
             Some(known) => known.saturating_sub(HELD),
-            None => end.saturating_sub(replay),
+            None => end.saturating_sub(replay).max(self.floor),
         };
         let mut found = known == Some(from);
         let mut frames = Vec::new();
         let first = turns.iter().find(|(until, _)| *until > from).map(|(_, wants)| wants);
-        let mut made = shaper(first?);
-        for left in self.retell(from, &mut made, turns, scope, now)? {
+        let mut made = shaper(first?, self.limits.shape);
+        let (all, whole) = self.retell(from, &mut made, turns, scope, now)?;
+        if !whole {
+            return None;
+        }
+        for left in all {
             found |= known.is_some_and(|known| left.position > known);
             if found {
                 left.frames(|frame| frames.push(frame));
@@ -182,7 +189,7 @@ impl Core {
         (found || known.is_some()).then_some((made, frames))
     }
 
-    /// What a shape makes of all after a position, with the terms that held when.
+    /// What a shape makes of all after a position, with the terms that held when; and whether that is all that there was.
     fn retell(
         &mut self,
         from: u64,
@@ -190,9 +197,9 @@ impl Core {
         turns: &[Turn],
         scope: &Scope,
         now: i64,
-    ) -> Option<Vec<Left>> {
+    ) -> Option<(Vec<Left>, bool)> {
         let mut turns = turns.iter().skip_while(|(until, _)| *until <= from).peekable();
-        let mut all = Vec::new();
+        let (mut all, mut whole) = (Vec::new(), true);
         let mut people = HashMap::new();
         let most = usize::try_from(self.position.saturating_sub(from)).unwrap_or(usize::MAX);
         for stored in self.journal.events(Position::new(from), most).ok()? {
@@ -204,7 +211,8 @@ impl Core {
             let text = std::str::from_utf8(&stored.body).ok()?;
             let event = Event::parse(text)?;
             if !people.contains_key(&stored.session) {
-                let person = self.person_of(&stored.session);
+                let (person, known) = self.person_of(&stored.session);
+                whole &= known || scope.covers(&event.envelope.producer.agent_id, None);
                 people.insert(stored.session.clone(), person);
             }
             let person = people.get(&stored.session).and_then(Option::as_deref);
@@ -221,18 +229,23 @@ impl Core {
         if let Some((_, wants)) = turns.last().filter(|(_, wants)| !Arc::ptr_eq(made.wants(), wants)) {
             made.renegotiate(wants.clone());
         }
-        Some(all)
+        Some((all, whole))
     }
 
-    /// For whom a session is, or was.
-    fn person_of(&mut self, session: &str) -> Option<Arc<str>> {
+    /// For whom a session is, or was, and whether that is known: the beginning of one that is over may be forgotten.
+    fn person_of(&mut self, session: &str) -> (Option<Arc<str>>, bool) {
         if let Some(live) = self.sessions.get(session) {
-            return live.person.clone();
+            return (live.person.clone(), true);
         }
-        let first = self.journal.events_of(session, Position::START, 1).ok()?.pop()?;
+        let first = self.journal.events_of(session, Position::START, 1).ok().and_then(|mut page| page.pop());
+        let Some(Ok(text)) = first.as_ref().map(|first| std::str::from_utf8(&first.body)) else {
+            return (None, false);
+        };
         let mut tape = Tape::default();
-        let doc = tape.read(std::str::from_utf8(&first.body).ok()?).ok()?;
-        requested_by(&doc.root())
+        let Ok(doc) = tape.read(text) else { return (None, false) };
+        let root = doc.root();
+        let kind = root.member("type").and_then(|kind| kind.text());
+        (requested_by(&root), kind.is_some_and(|kind| kind == "aaep:agent.session.started"))
     }
 
     /// For who joins late or has been away too long: that there is a gap, the state that each session is in, and the

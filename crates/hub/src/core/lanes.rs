@@ -13,6 +13,7 @@ use crate::{LaneId, Scope};
 
 #[derive(Default)]
 pub(super) struct Lanes {
+    limits: shape::Limits,
     streams: HashMap<LaneId, Lane>,
     keys: HashMap<(Arc<Wants>, Arc<Scope>), LaneId>,
     made: u64,
@@ -25,6 +26,10 @@ struct Lane {
 }
 
 impl Lanes {
+    pub(super) fn new(limits: shape::Limits) -> Self {
+        Self { limits, ..Self::default() }
+    }
+
     /// A listener joins the lane of those wants and that scope. If there is none, it is made with this shaper, which has
     /// heard what came before. Where the shaper, or the lane that is there, holds something back, a lane is made too: what
     /// a lane holds is not what a newcomer lacks.
@@ -57,7 +62,9 @@ impl Lanes {
     /// A listener goes over to the lane of other wants. What was held for it goes with it, and then it has a lane to
     /// itself: what others wait for is not what it lacks.
     pub(super) fn go_over(&mut self, from: LaneId, wants: &Arc<Wants>, scope: &Arc<Scope>) -> LaneId {
-        let Some(lane) = self.streams.get(&from) else { return self.join(wants, scope, shaper(wants)) };
+        let Some(lane) = self.streams.get(&from) else {
+            return self.join(wants, scope, shaper(wants, self.limits));
+        };
         let mut shaper = lane.shaper.clone();
         shaper.renegotiate(wants.clone());
         let to = if shaper.oldest().is_some() {
@@ -114,6 +121,11 @@ impl Lanes {
 
     pub(super) fn next_deadline(&self) -> Option<i64> {
         self.streams.values().filter_map(|lane| lane.shaper.next_deadline()).min()
+    }
+
+    /// The lanes for which more is held than may be.
+    pub(super) fn full(&self) -> Vec<LaneId> {
+        self.streams.iter().filter(|(_, lane)| lane.shaper.is_full()).map(|(id, _)| *id).collect()
     }
 
     pub(super) fn has(&self, wants: &Arc<Wants>, scope: &Arc<Scope>) -> bool {
@@ -194,6 +206,6 @@ pub(super) fn is_timed(wants: &Wants) -> bool {
     wants.rate.is_some() || wants.pace_wpm.is_some() || wants.cognitive_load == CognitiveLoad::Low
 }
 
-pub(super) fn shaper(wants: &Arc<Wants>) -> Shaper<Heard> {
-    Shaper::new(wants.clone(), shape::Limits::default())
+pub(super) fn shaper(wants: &Arc<Wants>, limits: shape::Limits) -> Shaper<Heard> {
+    Shaper::new(wants.clone(), limits)
 }

@@ -8,14 +8,16 @@
 mod agent;
 mod ask;
 mod attach;
-mod criticals;
+mod full;
 mod lanes;
 mod lines;
 mod listener;
+mod minutes;
 mod output;
 mod publish;
 mod restore;
 mod subscription;
+mod trim;
 mod waits;
 mod watch;
 
@@ -27,7 +29,8 @@ use aaep::check::Validator;
 use aaep::consent::{self, Decided, Questions};
 use aaep::event::{Event, Producer};
 use aaep::negotiate::Offer;
-use journal::Journal;
+use aaep::shape;
+use journal::{Journal, Retention};
 use seal::Random;
 
 use crate::command::{Answer, Command, Notice, Output, Request, RequestId};
@@ -37,6 +40,7 @@ use crate::write::Write;
 use crate::{LineId, Principal};
 use lanes::Lanes;
 use lines::Lines;
+use minutes::Minutes;
 use subscription::Subscription;
 use waits::Waits;
 
@@ -51,6 +55,8 @@ pub struct Limits {
     pub subscriptions_per_principal: usize,
     /// Critical events of one agent in a minute, beside its questions, which have limits of their own.
     pub criticals_per_minute: usize,
+    /// Questions of one agent to one person in a minute.
+    pub questions_per_minute: usize,
     /// Events in one request.
     pub events_in_request: usize,
     /// Tools, outputs and questions that are open in one session, each.
@@ -69,6 +75,16 @@ pub struct Limits {
     pub waits_of_principal: usize,
     /// Lines that follow one session.
     pub followers: usize,
+    /// What is held back for a listener.
+    pub shape: shape::Limits,
+    /// So many requests at most make one turn.
+    pub requests_in_turn: usize,
+    /// The clock is looked at so often at least, in milliseconds, so that one that jumps keeps nobody waiting.
+    pub longest_sleep: i64,
+    /// What is kept of what is over. A step of it is taken in a turn, so that nobody waits long for it.
+    pub retention: Retention,
+    /// How often is looked for what may be forgotten, in milliseconds.
+    pub trim_every: i64,
 }
 
 impl Default for Limits {
@@ -78,6 +94,7 @@ impl Default for Limits {
             subscriptions: 100_000,
             subscriptions_per_principal: 1_000,
             criticals_per_minute: 60,
+            questions_per_minute: 60,
             events_in_request: 1_000,
             open_in_session: 256,
             questions: consent::Limits::default(),
@@ -87,6 +104,11 @@ impl Default for Limits {
             longest_wait: 300_000,
             waits_of_principal: 1_024,
             followers: 16,
+            shape: shape::Limits::default(),
+            requests_in_turn: 1_024,
+            longest_sleep: 1_000,
+            retention: Retention { step: 200, ..Retention::default() },
+            trim_every: 60_000,
         }
     }
 }
@@ -120,7 +142,8 @@ pub struct Core {
     listeners: HashMap<crate::ListenerId, Box<str>>,
     lanes: Lanes,
     questions: Questions<RandomState>,
-    criticals: criticals::Criticals,
+    criticals: Minutes,
+    asked: Minutes,
     waits: Waits,
     lines: Lines,
     /// The line on which what is being judged was said.
@@ -139,6 +162,10 @@ pub struct Core {
     /// The last turn could not be written.
     doubtful: bool,
     counters: Arc<Counters>,
+    /// Up to this position events may have been forgotten.
+    floor: u64,
+    /// When is looked again for what may be forgotten.
+    trims_at: i64,
 }
 
 /// For so long, in milliseconds, the hub does nothing of itself after it could not write.
@@ -191,9 +218,10 @@ impl Core {
             sessions: HashMap::new(),
             subscriptions: HashMap::new(),
             listeners: HashMap::new(),
-            lanes: Lanes::default(),
+            lanes: Lanes::new(limits.shape),
             questions: Questions::new(limits.questions, RandomState::new()),
-            criticals: criticals::Criticals::default(),
+            criticals: Minutes::default(),
+            asked: Minutes::default(),
             waits: Waits::default(),
             lines: Lines::default(),
             speaking: None,
@@ -205,6 +233,8 @@ impl Core {
             rests_until: i64::MIN,
             doubtful: false,
             counters: Arc::default(),
+            floor: 0,
+            trims_at: now,
         };
         core.restore(now)?;
         Ok(core)
@@ -214,6 +244,11 @@ impl Core {
     pub fn publish_manifest(&mut self, uri: Option<String>, signed: String) {
         self.offer.manifest_uri = uri;
         self.offer.signed_manifest = Some(signed);
+    }
+
+    /// What it takes on.
+    pub fn limits(&self) -> &Limits {
+        &self.limits
     }
 
     /// Takes a turn.
@@ -244,6 +279,7 @@ impl Core {
             self.questions.next_deadline(),
             self.lanes.next_deadline(),
             self.waits.next_deadline(),
+            self.next_trim(),
             self.leases.first().map(|(at, _)| *at),
             self.lost.first().map(|(until, _)| *until),
         ];
@@ -310,8 +346,10 @@ impl Core {
         let decided = self.questions.wake(now);
         self.decide(decided, now);
         self.close_lost(now);
+        self.close_full(now);
         self.end_leases(now);
         self.end_waits(now);
+        self.trim(now);
     }
 
     /// Writes what was staged, lets it hold, and says what to tell whom.
@@ -373,6 +411,7 @@ impl Core {
         outputs.extend(std::mem::take(&mut self.listeners).into_keys().map(Output::Close));
         outputs.push(Output::Note(Note::NotStored(error.to_string())));
         self.rests_until = now.saturating_add(REST);
+        self.trims_at = now;
         self.stale = true;
         self.doubtful = true;
         let _ = self.make_again(now);

@@ -34,7 +34,7 @@ impl Core {
         if let Some(answer) = self.remembered(who, key, &digest, Answer::Found) {
             return answer;
         }
-        let Some(agent) = self.own(who, session).map(|live| live.agent.clone()) else {
+        let Some(agent) = self.own(who, session).map(|live| live.agent_and_person()) else {
             return Answer::NotFound;
         };
         if events.is_empty() || events.len() > self.limits.events_in_request {

@@ -28,6 +28,7 @@ impl Core {
     pub(super) fn restore(&mut self, now: i64) -> Result<(), Error> {
         let alive = self.journal.restore()?;
         self.position = alive.last.get();
+        self.floor = alive.floor.get();
         self.lanes.clear();
         self.listeners.clear();
         self.sessions.clear();

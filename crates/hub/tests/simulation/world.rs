@@ -62,6 +62,7 @@ pub(crate) const LIMITS: Limits = Limits {
     subscriptions: 10_000,
     subscriptions_per_principal: 1_000,
     criticals_per_minute: 10_000,
+    questions_per_minute: 1_000,
     events_in_request: 100,
     open_in_session: 16,
     questions: aaep::consent::Limits {
@@ -76,6 +77,11 @@ pub(crate) const LIMITS: Limits = Limits {
     longest_wait: 300_000,
     waits_of_principal: 1_024,
     followers: 16,
+    shape: aaep::shape::Limits { text: 16_384, outputs: 1_024, events: 10_000 },
+    requests_in_turn: 1_024,
+    longest_sleep: 1_000,
+    retention: journal::Retention { events: None, decisions: None, keys: None, bytes: None, step: 200 },
+    trim_every: 60_000,
 };
 
 const LANE: LaneLimits = LaneLimits { frames: 300, bytes: 1024 * 1024, merge: 100 };

@@ -18,9 +18,8 @@ pub(crate) const START: i64 = 1_767_603_600_000;
 #[derive(Clone, Default)]
 pub(crate) struct Disk(Arc<Mutex<Inner>>);
 
-#[derive(Default)]
 struct Inner {
-    memory: Memory,
+    memory: Box<dyn Journal>,
     full: bool,
     unreadable: bool,
     seen: Vec<Seen>,
@@ -29,9 +28,16 @@ struct Inner {
 
 impl Inner {
     /// A call of the journal.
-    fn called(&mut self, name: &'static str) -> &mut Memory {
+    fn called(&mut self, name: &'static str) -> &mut dyn Journal {
         self.calls.push(name);
-        &mut self.memory
+        &mut *self.memory
+    }
+}
+
+impl Default for Inner {
+    fn default() -> Self {
+        let memory = Box::new(Memory::default());
+        Self { memory, full: false, unreadable: false, seen: Vec::new(), calls: Vec::new() }
     }
 }
 
@@ -87,6 +93,11 @@ impl Seen {
 }
 
 impl Disk {
+    /// Over another journal than one in memory.
+    pub(crate) fn over(journal: Box<dyn Journal>) -> Self {
+        Self(Arc::new(Mutex::new(Inner { memory: journal, ..Inner::default() })))
+    }
+
     pub(crate) fn fill(&self, full: bool) {
         self.0.lock().unwrap().full = full;
     }
@@ -112,6 +123,10 @@ impl Disk {
 
     pub(crate) fn decision(&self, token: &str) -> Option<StoredDecision> {
         self.0.lock().unwrap().memory.decision(token).unwrap()
+    }
+
+    pub(crate) fn size(&self) -> u64 {
+        self.0.lock().unwrap().memory.size().unwrap()
     }
 
     pub(crate) fn events(&self) -> Vec<StoredEvent> {

@@ -37,6 +37,7 @@ impl Memory {
             done.keys += u64::from(goes);
             !goes
         });
+        done.floor = self.floor;
         done.over = !done.more && too_much(self.bytes);
         done
     }

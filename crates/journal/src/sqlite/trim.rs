@@ -43,6 +43,7 @@ impl Sqlite {
         transaction.commit().map_err(fault)?;
         tail.forget(&gone);
         *floor = position(reached);
+        done.floor = *floor;
         done.more |= self.give_back(keep.step)?;
         Ok(done)
     }

@@ -6,9 +6,9 @@ use std::net::{IpAddr, Ipv6Addr};
 /// Who has failed how often. Time comes in as an argument, in milliseconds.
 #[derive(Debug)]
 pub(crate) struct Attempts {
-    most: u32,
+    most: usize,
     /// How many failures, and when they are forgotten.
-    failed: HashMap<IpAddr, (u32, i64)>,
+    failed: HashMap<IpAddr, (usize, i64)>,
 }
 
 /// For so long failures count, from the first of them.
@@ -17,7 +17,7 @@ const SPAN: i64 = 60_000;
 const MOST_PEERS: usize = 10_000;
 
 impl Attempts {
-    pub(crate) fn new(most: u32) -> Self {
+    pub(crate) fn new(most: usize) -> Self {
         Self { most, failed: HashMap::new() }
     }
 

@@ -81,9 +81,6 @@ impl fmt::Display for BadHead {
 
 impl std::error::Error for BadHead {}
 
-/// No request has more headers.
-const MOST_HEADERS: usize = 64;
-
 /// Headers that decide something here, and so may stand once only.
 const ONCE: [&str; 11] = [
     "authorization",
@@ -100,9 +97,17 @@ const ONCE: [&str; 11] = [
 ];
 
 impl Head {
+    /// No request has more headers.
+    pub const MOST_HEADERS: usize = 64;
+
+    /// How many headers it has.
+    pub fn count(&self) -> usize {
+        self.headers.len()
+    }
+
     /// Reads a request's head. `None` if it has not ended yet; otherwise also how many bytes it took.
     pub fn parse(bytes: &[u8]) -> Result<Option<(Self, usize)>, BadHead> {
-        let mut slots = [httparse::EMPTY_HEADER; MOST_HEADERS];
+        let mut slots = [httparse::EMPTY_HEADER; Self::MOST_HEADERS];
         let mut request = httparse::Request::new(&mut slots);
         let used = match request.parse(bytes) {
             Ok(httparse::Status::Complete(used)) => used,
@@ -299,7 +304,7 @@ mod tests {
         assert_eq!(parse("GET / HTTP/1.1\r\nHost: a\r\n folded\r\n\r\n"), Err(BadHead::Form));
         assert_eq!(parse("GET / HTTP/1.1\r\nHost : a\r\n\r\n"), Err(BadHead::Form));
         assert_eq!(parse("GET / HTTP/1.1\r\nHost: a\u{e9}\r\n\r\n"), Err(BadHead::Value));
-        let many = "X: 1\r\n".repeat(MOST_HEADERS);
+        let many = "X: 1\r\n".repeat(Head::MOST_HEADERS);
         assert_eq!(parse(&format!("GET / HTTP/1.1\r\nHost: a\r\n{many}\r\n")), Err(BadHead::TooManyHeaders));
     }
 

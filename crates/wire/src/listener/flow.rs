@@ -13,9 +13,6 @@ use super::{Ear, Ending, FAREWELL, Heard, Manners, Mouth, Word};
 use crate::inbox::Inbox;
 use crate::server::Bridge;
 
-/// Nobody takes longer for one message and is still there.
-const PATIENCE: Duration = Duration::from_mins(1);
-
 /// One subscription from its request to its end.
 pub(crate) async fn listen(
     bridge: &Bridge,
@@ -79,7 +76,7 @@ impl Caller<'_> {
                         Ok(subscription) => Ok(self.attach(subscription).await),
                         Err(ending) => Err(ending),
                     };
-                    return match (say(mouth, Word::Answer { json, to }).await, subscribed) {
+                    return match (say(self.manners, mouth, Word::Answer { json, to }).await, subscribed) {
                         (Ok(()), subscribed) => subscribed,
                         (Err(ending), subscribed) => {
                             if let Ok(Subscribed { id, .. }) = subscribed {
@@ -95,7 +92,7 @@ impl Caller<'_> {
             if matches!(word, Word::Refused { .. }) && self.manners.malformed.is_some() {
                 return Err(Ending::Violation);
             }
-            say(mouth, word).await?;
+            say(self.manners, mouth, word).await?;
         }
     }
 
@@ -254,7 +251,7 @@ impl Caller<'_> {
         mut frames: Inbox,
         over: &Over,
     ) {
-        let mut pings = tokio::time::interval(self.manners.ping.unwrap_or(PATIENCE));
+        let mut pings = tokio::time::interval(self.manners.ping.unwrap_or(FAREWELL));
         pings.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         pings.reset();
         let mut open = true;
@@ -282,7 +279,7 @@ impl Caller<'_> {
             let last = matches!(word, Word::End { .. });
             // A heartbeat of SSE has no event in it.
             let empty = matches!(&word, Word::Event(frame) if frame.json().is_empty());
-            if !empty && say(mouth, word).await.is_err() || last {
+            if !empty && say(self.manners, mouth, word).await.is_err() || last {
                 return;
             }
         }
@@ -293,8 +290,8 @@ pub(super) const REQUEST: &str = "subscription.request";
 pub(super) const RENEGOTIATE: &str = "subscription.renegotiate";
 pub(super) const CLOSE: &str = "subscription.close";
 
-async fn say(mouth: &mut impl Mouth, word: Word) -> Result<(), Ending> {
-    if timeout(PATIENCE, mouth.say(word)).await.unwrap_or(false) { Ok(()) } else { Err(Ending::Gone) }
+async fn say(manners: &Manners, mouth: &mut impl Mouth, word: Word) -> Result<(), Ending> {
+    if timeout(manners.patience, mouth.say(word)).await.unwrap_or(false) { Ok(()) } else { Err(Ending::Gone) }
 }
 
 /// The type of a message; none if it is not an object that has one.

@@ -160,6 +160,8 @@ pub(crate) struct Manners {
     pub(crate) ping: Option<Duration>,
     /// How many messages may be malformed before it ends; any number where each gets an answer.
     pub(crate) malformed: Option<usize>,
+    /// How long the other side may take to take one message.
+    pub(crate) patience: Duration,
 }
 
 /// How long the last word may take, and the hanging up.

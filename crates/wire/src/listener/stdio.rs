@@ -16,11 +16,11 @@ pub(crate) async fn run(
     input: impl AsyncRead + Send + Unpin,
     output: impl AsyncWrite + Send + Unpin,
 ) {
-    let mut ear = Frames::new(input, Framing::Lines, server.limits.body_bytes);
+    let mut ear = Frames::new(input, Framing::Lines, server.limits.stdio_bytes);
     let mut ear = Requests(&mut ear);
     let mut mouth = Answers(output);
-    let manners = Manners { first: None, ping: None, malformed: None };
     let _here = server.bridge.observe().listens(Wire::Stdio);
+    let manners = Manners { first: None, ping: None, malformed: None, patience: server.limits.message_time };
     while listen(&server.bridge, &Principal::anybody(), &manners, &mut ear, &mut mouth).await != Ending::Gone
     {
     }

@@ -37,8 +37,12 @@ impl Mouth for Notes {
     }
 }
 
-const MANNERS: Manners =
-    Manners { first: Some(Duration::from_secs(10)), ping: Some(Duration::from_secs(15)), malformed: Some(8) };
+const MANNERS: Manners = Manners {
+    first: Some(Duration::from_secs(10)),
+    ping: Some(Duration::from_secs(15)),
+    malformed: Some(8),
+    patience: Duration::from_mins(1),
+};
 const REQUEST: &str =
     r#"{"type":"subscription.request","aaep_version":"1.0.0","subscriber_id":"test","capabilities":{}}"#;
 

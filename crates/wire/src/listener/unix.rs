@@ -67,11 +67,16 @@ impl Drop for UnixSocket {
 /// One connection. Its user is ours, so it may do what whoever started the hub may.
 pub(crate) async fn run(server: &Server, stream: UnixStream) {
     let (reader, writer) = stream.into_split();
-    let frames = Frames::detect(reader, server.limits.body_bytes);
+    let frames = Frames::detect(reader, server.limits.unix_bytes);
     let Ok(Some(mut ear)) = timeout(server.limits.head_time, frames).await else { return };
     let mut mouth = Written { framing: ear.framing(), writer };
-    let manners = Manners { first: Some(server.limits.head_time), ping: None, malformed: Some(8) };
     let _here = server.bridge.observe().listens(Wire::Unix);
+    let manners = Manners {
+        first: Some(server.limits.head_time),
+        ping: None,
+        malformed: Some(server.limits.malformed),
+        patience: server.limits.message_time,
+    };
     listen(&server.bridge, &Principal::anybody(), &manners, &mut ear, &mut mouth).await;
     if let Ok(stream) = ear.into_reader().reunite(mouth.writer) {
         hang_up(stream).await;

@@ -89,7 +89,7 @@ pub(crate) async fn switch<S: AsyncRead + AsyncWrite + Send + Unpin>(
     if !timeout(FAREWELL, say).await.is_ok_and(|said| said.is_ok()) {
         return None;
     }
-    let most = Some(server.limits.body_bytes);
+    let most = Some(server.limits.websocket_bytes);
     let config = WebSocketConfig::default()
         .max_message_size(most)
         .max_frame_size(most)
@@ -111,7 +111,8 @@ pub(crate) async fn run(
     let manners = Manners {
         first: Some(server.limits.head_time),
         ping: Some(server.limits.ping_time),
-        malformed: Some(8),
+        malformed: Some(server.limits.malformed),
+        patience: server.limits.message_time,
     };
     let _here = server.bridge.observe().listens(Wire::WebSocket);
     listen(&server.bridge, &who, &manners, &mut ear, &mut mouth).await;

@@ -6,11 +6,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use hub::command::{Answer, Command, Notice, Output, Request, RequestId};
-use hub::delivery::LaneLimits;
 use hub::{Core, Engine, LineId, ListenerId, Principal};
 use tokio::sync::{OwnedRwLockReadGuard, RwLock, mpsc, oneshot};
 
-use crate::fanout::{Fanout, News, Order, Sink};
+use crate::fanout::{self, Fanout, News, Order, Sink};
 use crate::observe::Observe;
 
 /// A handle to the hub and to the thread that writes to its listeners.
@@ -59,16 +58,16 @@ impl Bridge {
     /// Starts the hub's thread and the fan-out's, with nobody to watch them.
     pub fn start(
         core: Core,
-        lanes: LaneLimits,
+        limits: impl Into<fanout::Limits>,
         clock: impl Fn() -> i64 + Send + 'static,
     ) -> std::io::Result<Self> {
-        Self::start_watched(core, lanes, clock, Arc::default())
+        Self::start_watched(core, limits, clock, Arc::default())
     }
 
     /// Starts the hub's thread and the fan-out's.
     pub fn start_watched(
         core: Core,
-        lanes: LaneLimits,
+        limits: impl Into<fanout::Limits>,
         clock: impl Fn() -> i64 + Send + 'static,
         observe: Arc<Observe>,
     ) -> std::io::Result<Self> {
@@ -76,7 +75,7 @@ impl Bridge {
         let numbers = Arc::new(AtomicU64::new(1));
         // The fan-out tells the hub who is gone; the hub is started after it, and the news wait for that.
         let (news, told) = std::sync::mpsc::channel();
-        let (fanout, _) = Fanout::start(lanes, move |one| {
+        let (fanout, _) = Fanout::start(limits, move |one| {
             let _ = news.send(one);
         })?;
         observe.of_hub(core.counters());

@@ -9,7 +9,7 @@ use tokio::time::timeout;
 use super::stream::{Stream, nobody, written};
 use super::{Server, routes};
 use crate::agent;
-use crate::http::{Chunks, Framing, Head, Method, Response, Status};
+use crate::http::{BadHead, Chunks, Framing, Head, Method, Response, Status};
 use crate::listener::websocket;
 
 /// What a request comes to.
@@ -48,8 +48,9 @@ pub(super) async fn run(server: &Server, mut stream: impl Stream, peer: IpAddr) 
         };
         match reply {
             Reply::Whole(response) => {
-                say(&mut stream, &response, head.keep_alive, head.method == Method::Head).await;
-                if !head.keep_alive {
+                let head_only = head.method == Method::Head;
+                if !say(server, &mut stream, &response, head.keep_alive, head_only).await || !head.keep_alive
+                {
                     return;
                 }
             }
@@ -71,17 +72,25 @@ async fn hung_up(server: &Server, stream: &mut impl Stream, bytes: &mut Vec<u8>)
     std::future::pending::<()>().await;
 }
 
-async fn say(stream: &mut impl Stream, response: &Response, keep_alive: bool, head_only: bool) {
-    written(stream, &response.to_bytes(keep_alive, head_only), Duration::from_secs(30)).await;
+/// Says it; `false` if it was not taken whole, after which nothing more can be said.
+async fn say(
+    server: &Server,
+    stream: &mut impl Stream,
+    response: &Response,
+    keep_alive: bool,
+    head_only: bool,
+) -> bool {
+    let said = written(stream, &response.to_bytes(keep_alive, head_only), server.limits.answer_time).await;
     if !keep_alive {
         stream.end().await;
     }
+    said
 }
 
 /// What could not be read is answered, and the connection ends.
 async fn refuse(server: &Server, stream: &mut impl Stream, response: &Response) {
     server.bridge.observe().unread(response);
-    say(stream, response, false, false).await;
+    say(server, stream, response, false, false).await;
 }
 
 /// Reads up to the end of a head. `None` if the connection ends before one has begun.
@@ -91,16 +100,20 @@ async fn read_head(
     bytes: &mut Vec<u8>,
     patience: Duration,
 ) -> Result<Option<Head>, Response> {
+    let too_long = || Response::problem(Status::HeadTooLarge, "The request's head is too long.");
     let read = async {
         loop {
             match Head::parse(bytes) {
+                Ok(Some((_, used))) if used > server.limits.head_bytes => return Err(too_long()),
+                Ok(Some((head, _))) if head.count() > server.limits.headers => {
+                    let why = format!("{}.", BadHead::TooManyHeaders);
+                    return Err(Response::problem(Status::BadRequest, &why));
+                }
                 Ok(Some((head, used))) => {
                     bytes.drain(..used);
                     return Ok(Some(head));
                 }
-                Ok(None) if bytes.len() >= server.limits.head_bytes => {
-                    return Err(Response::problem(Status::HeadTooLarge, "The request's head is too long."));
-                }
+                Ok(None) if bytes.len() >= server.limits.head_bytes => return Err(too_long()),
                 Ok(None) => {}
                 Err(why) => return Err(Response::problem(Status::BadRequest, &format!("{why}."))),
             }
@@ -176,7 +189,7 @@ const STREAM_HEAD: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\
 
 /// The head of a stream is sent, and nothing but events follows it.
 async fn become_stream(server: &Server, mut stream: impl Stream, listener: hub::ListenerId) {
-    if written(&mut stream, STREAM_HEAD, Duration::from_secs(10)).await {
+    if written(&mut stream, STREAM_HEAD, server.limits.answer_time).await {
         stream.hand_over(server, listener).await;
     } else {
         nobody(server, listener);

@@ -42,14 +42,28 @@ pub struct Limits {
     pub connections: usize,
     /// Bytes of a request's head.
     pub head_bytes: usize,
+    /// Headers of a request; never more than [`Head::MOST_HEADERS`](crate::http::Head::MOST_HEADERS).
+    pub headers: usize,
     /// Bytes of a request's body.
     pub body_bytes: usize,
+    /// Bytes of a message on a WebSocket.
+    pub websocket_bytes: usize,
+    /// Bytes of a message on a Unix socket.
+    pub unix_bytes: usize,
+    /// Bytes of a line on standard input.
+    pub stdio_bytes: usize,
+    /// So many things that are no message end a WebSocket or a connection on a Unix socket.
+    pub malformed: usize,
+    /// How long the other side may take to take one message.
+    pub message_time: Duration,
     /// How often a WebSocket is asked for a sign of life; after three in vain it is let go.
     pub ping_time: Duration,
     /// How long a request's head may take, and the first message on a wire of messages.
     pub head_time: Duration,
     /// How long a request's body may take.
     pub body_time: Duration,
+    /// How long the other side may take to take an answer.
+    pub answer_time: Duration,
     /// How long a connection may stay idle between requests.
     pub idle_time: Duration,
     /// How long an agent may wait for an answer in one request.
@@ -61,18 +75,28 @@ pub struct Limits {
     /// How long a browser stays signed in.
     pub sign_in_time: Duration,
     /// How many attempts to sign in may fail in a minute from one address.
-    pub sign_in_attempts: u32,
+    pub sign_in_attempts: usize,
 }
+
+/// The longest event (§3.7), and its wrapping.
+const LONGEST: usize = 1024 * 1024 + 64 * 1024;
 
 impl Default for Limits {
     fn default() -> Self {
         Self {
             connections: 20_000,
             head_bytes: 16 * 1024,
-            body_bytes: 1024 * 1024 + 64 * 1024,
+            headers: 64,
+            body_bytes: LONGEST,
+            websocket_bytes: LONGEST,
+            unix_bytes: LONGEST,
+            stdio_bytes: LONGEST,
+            malformed: 8,
+            message_time: Duration::from_mins(1),
             ping_time: Duration::from_secs(15),
             head_time: Duration::from_secs(10),
             body_time: Duration::from_secs(30),
+            answer_time: Duration::from_secs(30),
             idle_time: Duration::from_secs(75),
             longest_wait: Duration::from_mins(5),
             calls: 64,
