@@ -33,6 +33,8 @@ pub(super) struct Live {
     pub(super) stamped: i64,
     /// When the agent counts as gone, if nobody follows the session on a line. It only ever grows.
     pub(super) lease: i64,
+    /// The time at which it is looked at next.
+    pub(super) looked_at: i64,
     /// Calls that are open: tool and call id.
     pub(super) tools: BTreeSet<(Box<str>, Option<Box<str>>)>,
     /// Outputs that are open, and how many code points each has.
@@ -77,6 +79,7 @@ impl Core {
             state: "idle".into(),
             stamped: i64::MIN,
             lease: now.saturating_add(self.limits.lease),
+            looked_at: now.saturating_add(self.limits.lease),
             tools: BTreeSet::new(),
             outputs: BTreeMap::new(),
         };
@@ -97,12 +100,19 @@ impl Core {
                 Answer::Made(answer)
             }
             Err(answer) => {
-                self.sessions.remove(id.as_str());
+                self.forget_session(&id);
                 self.staged.writes.retain(
                     |write| !matches!(write, Write::SessionOpened { id: opened, .. } if **opened == *id),
                 );
                 answer
             }
+        }
+    }
+
+    /// A session is no more.
+    pub(super) fn forget_session(&mut self, id: &str) {
+        if let Some(live) = self.sessions.remove(id) {
+            self.leases.remove(&(live.looked_at, id.into()));
         }
     }
 
@@ -129,6 +139,7 @@ impl Core {
                 // A line keeps it alive; or something stands in the way of a proper end, and it is tried again later.
                 live.lease = now.saturating_add(self.limits.lease.max(1));
             }
+            live.looked_at = live.lease;
             self.leases.insert((live.lease, id));
         }
     }
@@ -252,6 +263,7 @@ impl Live {
             state: "idle".into(),
             stamped: i64::MIN,
             lease,
+            looked_at: lease,
             tools: BTreeSet::new(),
             outputs: BTreeMap::new(),
         })

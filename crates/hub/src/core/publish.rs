@@ -205,7 +205,7 @@ impl Core {
         let decided = self.questions.end(&live.id.clone(), now);
         self.decide(decided, now);
         self.staged.writes.push(Write::SessionEnded { id: session.into(), at: now });
-        self.sessions.remove(session);
+        self.forget_session(session);
         self.tell_session_end(session);
     }
 }
