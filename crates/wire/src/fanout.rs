@@ -141,6 +141,8 @@ const WAKE: Token = Token(usize::MAX);
 /// So many bytes at most are taken out of a listener's queue before its socket has taken them: a critical frame waits for no
 /// more than that.
 const IN_HAND: usize = 16 * 1024;
+/// Who catches up within so many milliseconds is not slow: what waits for it stays as it is.
+const BURST: u64 = 500;
 /// Who is let go has so many beats to take its last word.
 const PATIENCE: u8 = 2;
 /// Who resumes from here has a gap.
@@ -180,6 +182,8 @@ struct Listener {
     /// Bytes of the first of these that are written.
     written: usize,
     blocked: bool,
+    /// Since then more waits for it than would be joined.
+    behind_since: Option<i64>,
     /// It does not keep up, and this is what waits for it.
     backlog: Option<Box<Backlog>>,
     /// It gets what is its own and nothing else, and is let go after that, or after so many beats.
@@ -347,6 +351,7 @@ impl Round {
             in_hand: VecDeque::new(),
             written: 0,
             blocked: false,
+            behind_since: None,
             backlog: None,
             leaves_in: None,
             tally: Tally::default(),
@@ -501,9 +506,18 @@ impl Listener {
             return false;
         }
         if self.backlog.is_none() {
-            if self.cursor.behind(lane) <= limits.merge as u64 {
+            let behind = self.cursor.behind(lane);
+            if behind <= limits.merge as u64 {
+                self.behind_since = None;
                 return true;
             }
+            let now = crate::clock();
+            let since = *self.behind_since.get_or_insert(now);
+            // A burst is no reason to join, unless the lane would forget what it holds.
+            if now.abs_diff(since) < BURST && lane.share_behind(behind) < 0.25 {
+                return true;
+            }
+            self.behind_since = None;
             self.backlog = Some(Box::new(Backlog::new(*limits)));
             self.cursor.give(Arc::new(Frame::mark(BEHIND)));
         }

@@ -158,6 +158,9 @@ async fn become_stream(server: &Server, mut stream: TcpStream, listener: hub::Li
         .is_ok_and(|written| written.is_ok())
         && let Ok(socket) = stream.into_std()
     {
+        // Whatever lies in the system's buffer can no longer be overtaken by what is critical.
+        #[cfg(any(target_os = "linux", target_os = "android"))]
+        let _ = socket2::SockRef::from(&socket).set_tcp_notsent_lowat(server.limits.unsent_bytes);
         server.bridge.connect(listener, Sink::Socket(mio::net::TcpStream::from_std(socket)));
     } else {
         // A channel that nobody reads is how the fan-out learns that the listener is gone.

@@ -47,6 +47,8 @@ pub struct Limits {
     pub idle_time: Duration,
     /// How long an agent may wait for an answer in one request.
     pub longest_wait: Duration,
+    /// Bytes of a stream that the system takes beyond what it can send at once, where it can be told so.
+    pub unsent_bytes: u32,
 }
 
 impl Default for Limits {
@@ -60,6 +62,7 @@ impl Default for Limits {
             body_time: Duration::from_secs(30),
             idle_time: Duration::from_secs(75),
             longest_wait: Duration::from_mins(5),
+            unsent_bytes: 4 * 1024,
         }
     }
 }
