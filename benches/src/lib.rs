@@ -1,7 +1,8 @@
 //! What is measured: a lawful recording of any length, the mixture of events that an assistant makes, without a finding;
-//! and two agents that talk to each other.
+//! two agents that talk to each other; and the load driver for the hub.
 
 pub mod asp;
+pub mod load;
 
 use std::fmt::Write;
 use std::path::PathBuf;

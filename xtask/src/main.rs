@@ -1,6 +1,7 @@
 //! `cargo xtask test`: sets up what the tests need, then runs everything and says how long each stage took.
 
 mod asp;
+mod bench;
 mod conformance;
 mod fuzz;
 mod setup;
@@ -18,7 +19,7 @@ const USAGE: &str = "usage: cargo xtask COMMAND
   asp [check]          writes the diagram and table of docs/asp.md and docs/asp-vectors.json, or says whether they are stale
   rules [N]            runs each rule's test with its rule switched off and demands red; N takes every Nth rule
   fuzz [RUNS]          fuzzes each target, 200000 runs if not said
-  bench                runs the benchmarks";
+  bench [NAME] [quick] runs the benchmarks, or one of them; quick only shows that they run";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -38,10 +39,10 @@ fn main() -> ExitCode {
         ["fuzz", runs] if runs.parse::<u64>().is_ok() => {
             fuzz_all(&mut stages, runs.parse().unwrap_or(fuzz::RUNS));
         }
-        ["bench"] => {
-            stages.cargo("build", &["build", "--release", "-p", "sayso-cli"]);
-            stages.cargo("bench", &["bench", "-p", "sayso-benches", "--benches"]);
-        }
+        ["bench"] => bench::run(&mut stages, None, false),
+        ["bench", "quick"] => bench::run(&mut stages, None, true),
+        ["bench", name] => bench::run(&mut stages, Some(name), false),
+        ["bench", name, "quick"] => bench::run(&mut stages, Some(name), true),
         _ => {
             eprintln!("{USAGE}");
             return ExitCode::from(2);

@@ -1,11 +1,12 @@
 //! What the tests need beyond a Rust toolchain: it is installed if it can be, and named if it cannot.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use crate::stage::{command, root};
 
 const CARGO_FUZZ: &str = "0.13.2";
+const NCHAN: &str = "/usr/lib/nginx/modules/ngx_nchan_module.so";
 
 /// Installs what is missing.
 pub(crate) fn run() -> Result<(), String> {
@@ -37,7 +38,7 @@ fn compiler() -> Result<(), String> {
     if works(Command::new("c++").arg("--version")) {
         return Ok(());
     }
-    debian("g++").map_err(|why| format!("a C++ compiler ({why})"))
+    debian(&["g++"]).map_err(|why| format!("a C++ compiler ({why})"))
 }
 
 /// A test watches the hub's calls of the system: that what it acknowledges is on disk.
@@ -45,12 +46,20 @@ fn strace() -> Result<(), String> {
     if !cfg!(target_os = "linux") || works(Command::new("strace").arg("-V")) {
         return Ok(());
     }
-    debian("strace").map_err(|why| format!("strace ({why})"))
+    debian(&["strace"]).map_err(|why| format!("strace ({why})"))
 }
 
-fn debian(package: &str) -> Result<(), String> {
+/// The peer that the fan-out is measured against. Where it cannot be had, the benchmark says so and goes on.
+pub(crate) fn nchan() -> Result<(), String> {
+    if works(Command::new("nginx").arg("-v")) && Path::new(NCHAN).exists() {
+        return Ok(());
+    }
+    debian(&["--no-install-recommends", "nginx", "libnginx-mod-nchan"])
+}
+
+fn debian(packages: &[&str]) -> Result<(), String> {
     let _ = command(Command::new("apt-get").args(["update", "-q"]));
-    command(Command::new("apt-get").args(["install", "-y", "-q", package]))
+    command(Command::new("apt-get").args(["install", "-y", "-q"]).args(packages))
 }
 
 fn cargo_fuzz() -> Result<(), String> {

@@ -10,6 +10,7 @@ use std::io::{ErrorKind, IoSlice, Read, Write};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use hub::delivery::{Backlog, Cursor, Frame, Lane, LaneLimits, Next};
 use hub::{LaneId, ListenerId};
@@ -25,6 +26,8 @@ pub struct Limits {
     /// So many bytes at most are taken out of a listener's queue before its socket has taken them: a critical frame waits
     /// for no more than that.
     pub in_hand: usize,
+    /// Who catches up within that time is not slow: what waits for it stays as it is.
+    pub burst: Duration,
 }
 
 impl Default for Limits {
@@ -35,7 +38,7 @@ impl Default for Limits {
 
 impl From<LaneLimits> for Limits {
     fn from(lanes: LaneLimits) -> Self {
-        Self { lanes, in_hand: 16 * 1024 }
+        Self { lanes, in_hand: 16 * 1024, burst: Duration::from_millis(500) }
     }
 }
 
@@ -199,6 +202,8 @@ struct Listener {
     /// Bytes of the first of these that are written.
     written: usize,
     blocked: bool,
+    /// Since then more waits for it than would be joined.
+    behind_since: Option<i64>,
     /// It does not keep up, and this is what waits for it.
     backlog: Option<Box<Backlog>>,
     /// It gets what is its own and nothing else, and is let go after that, or after so many beats.
@@ -368,6 +373,7 @@ impl Round {
             in_hand: VecDeque::new(),
             written: 0,
             blocked: false,
+            behind_since: None,
             backlog: None,
             leaves_in: None,
             tally: Tally::default(),
@@ -492,17 +498,14 @@ impl Listener {
                 }
             }
             if self.in_hand.is_empty() {
+                self.behind_since = None;
                 return if self.leaves_in.is_some() { Pumped::Gone } else { Pumped::Good };
             }
             if !self.write() {
                 return Pumped::Gone;
             }
         }
-        if self.leaves_in.is_some() || self.put_by(lane, &limits.lanes) {
-            Pumped::Good
-        } else {
-            self.let_go(lane)
-        }
+        if self.leaves_in.is_some() || self.put_by(lane, limits) { Pumped::Good } else { self.let_go(lane) }
     }
 
     /// The next frame for it. What comes out of a backlog has no id: how it was joined, nobody knows after a while.
@@ -521,15 +524,25 @@ impl Listener {
 
     /// It takes no more for now. Who is far behind gets a backlog, in which what waits is joined; `false` if even that is
     /// too long.
-    fn put_by(&mut self, lane: &Lane, limits: &LaneLimits) -> bool {
+    fn put_by(&mut self, lane: &Lane, limits: &Limits) -> bool {
         if self.cursor.is_lost(lane) {
             return false;
         }
         if self.backlog.is_none() {
-            if self.cursor.behind(lane) <= limits.merge as u64 {
+            let behind = self.cursor.behind(lane);
+            if behind <= limits.lanes.merge as u64 {
+                self.behind_since = None;
                 return true;
             }
-            self.backlog = Some(Box::new(Backlog::new(*limits)));
+            let now = crate::clock();
+            let since = *self.behind_since.get_or_insert(now);
+            // A burst is no reason to join, unless the lane would forget what it holds.
+            if u128::from(now.abs_diff(since)) < limits.burst.as_millis() && lane.share_behind(behind) < 0.25
+            {
+                return true;
+            }
+            self.behind_since = None;
+            self.backlog = Some(Box::new(Backlog::new(limits.lanes)));
             self.cursor.give(Arc::new(Frame::mark(BEHIND)));
         }
         let Some(backlog) = &mut self.backlog else { return true };

@@ -65,6 +65,14 @@ impl Lane {
         self.first + self.frames.len() as u64
     }
 
+    /// How much of what a lane may hold so many of its newest frames are, by number or by their average weight.
+    #[allow(clippy::cast_precision_loss, reason = "a share need not be exact")]
+    pub fn share_behind(&self, frames: u64) -> f64 {
+        let average = self.bytes as f64 / self.frames.len().max(1) as f64;
+        let (frames, most) = (frames as f64, self.limits.frames.max(1) as f64);
+        (frames / most).max(frames * average / self.limits.bytes.max(1) as f64)
+    }
+
     pub(super) fn get(&self, number: u64) -> Option<&Arc<Frame>> {
         usize::try_from(number.checked_sub(self.first)?).ok().and_then(|at| self.frames.get(at))
     }

@@ -238,3 +238,17 @@ fn a_backlog_has_an_end_in_events_and_in_bytes() {
         (1_000..).take_while(|id| backlog.push(&chunk(*id, "b", (*id - 1_000) * 100, &"x".repeat(100))));
     assert!((20..40).contains(&fits.count()));
 }
+
+#[test]
+fn how_much_of_a_lane_waits_is_told_by_number_or_by_weight() {
+    let near = |share: f64, wanted: f64| assert!((share - wanted).abs() < 1e-9, "{share} is not {wanted}");
+    let limits = LaneLimits { frames: 8, bytes: 1 << 20, merge: 2 };
+    let mut many = Lane::new(limits);
+    near(many.share_behind(0), 0.0);
+    (0..8).for_each(|number| many.push(frame(number, false)));
+    near(many.share_behind(2), 0.25);
+    let weight = frame(0, false).sse().len();
+    let mut heavy = Lane::new(LaneLimits { frames: 1000, bytes: 4 * weight, merge: 2 });
+    (0..4).for_each(|number| heavy.push(frame(number, false)));
+    near(heavy.share_behind(2), 0.5);
+}

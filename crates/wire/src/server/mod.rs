@@ -76,6 +76,8 @@ pub struct Limits {
     pub sign_in_time: Duration,
     /// How many attempts to sign in may fail in a minute from one address.
     pub sign_in_attempts: usize,
+    /// Bytes of a stream that the system takes beyond what it can send at once, where it can be told so.
+    pub unsent_bytes: usize,
 }
 
 /// The longest event (§3.7), and its wrapping.
@@ -103,6 +105,7 @@ impl Default for Limits {
             untold: 1_024,
             sign_in_time: Duration::from_hours(30 * 24),
             sign_in_attempts: 10,
+            unsent_bytes: 4 * 1024,
         }
     }
 }

@@ -26,6 +26,10 @@ impl Stream for TcpStream {
     async fn hand_over(self, server: &Server, listener: ListenerId) {
         match self.into_std() {
             Ok(socket) => {
+                // Whatever lies in the system's buffer can no longer be overtaken by what is critical.
+                #[cfg(any(target_os = "linux", target_os = "android"))]
+                let _ = u32::try_from(server.limits.unsent_bytes)
+                    .map(|most| socket2::SockRef::from(&socket).set_tcp_notsent_lowat(most));
                 server.bridge.connect(listener, Sink::Socket(mio::net::TcpStream::from_std(socket)));
             }
             Err(_) => nobody(server, listener),

@@ -256,6 +256,18 @@ pub(super) static KEYS: &[Key] = &[
         "Frames that a listener may be behind before what waits for it is joined.",
         |c| Place::Size(&mut c.fanout.lanes.merge),
     ),
+    key(
+        "lanes.burst",
+        Time(0, HOUR),
+        "How long a listener may be so far behind before what waits for it is joined.",
+        |c| Place::Time(&mut c.fanout.burst),
+    ),
+    key(
+        "lanes.unsent_bytes",
+        Bytes(1, GIB),
+        "Bytes of a stream that the system takes beyond what it can send at once (Linux).",
+        |c| Place::Size(&mut c.wire.unsent_bytes),
+    ),
     key("lanes.bytes", Bytes(1024, 64 * GIB), "Bytes that a listener may be behind.", |c| {
         Place::Size(&mut c.fanout.lanes.bytes)
     }),
