@@ -276,7 +276,7 @@ pub(crate) struct Ear {
 impl Ear {
     fn line(&mut self) -> String {
         let mut line = String::new();
-        self.lines.read_line(&mut line).unwrap();
+        assert!(self.lines.read_line(&mut line).unwrap() > 0, "the stream has ended");
         line.trim_end_matches(['\r', '\n']).to_owned()
     }
 

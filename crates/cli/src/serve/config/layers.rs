@@ -196,6 +196,15 @@ impl Loaded {
             let (open, tokens) = (self.origin("open"), self.origin("tokens"));
             return Err(format!("{open}: everybody is let in, so {tokens} says nothing; give one of them"));
         }
+        for (given, missing, name) in [
+            (&config.tls_cert, &config.tls_key, ["tls_cert", "tls_key"]),
+            (&config.tls_key, &config.tls_cert, ["tls_key", "tls_cert"]),
+        ] {
+            if given.is_some() && missing.is_none() {
+                let (origin, [_, other]) = (self.origin(name[0]), name);
+                return Err(format!("{origin}: TLS needs --{} too", other.replace('_', "-")));
+            }
+        }
         if let (Some(keep), Some(most)) = (config.hub.retention.bytes, config.journal.most_bytes)
             && keep > most
         {
