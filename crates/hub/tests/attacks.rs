@@ -224,7 +224,7 @@ fn t4_questions_that_are_asked_and_withdrawn_at_once_are_capped_too() {
         let ended = stage.publish(&bank, &session, &[end]);
         assert!(matches!(ended, Answer::Found(_)), "{ended:?}");
     }
-    assert_eq!(made, 60, "and the rest is refused");
+    assert_eq!(made, 120, "and the rest is refused");
     stage.wait(60_000);
     let session = stage.start(&bank);
     assert!(matches!(stage.confirm(&bank, &session, TRANSFER), Answer::Made(_)), "a minute later");

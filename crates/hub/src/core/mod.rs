@@ -94,7 +94,7 @@ impl Default for Limits {
             subscriptions: 100_000,
             subscriptions_per_principal: 1_000,
             criticals_per_minute: 60,
-            questions_per_minute: 60,
+            questions_per_minute: 120,
             events_in_request: 1_000,
             open_in_session: 256,
             questions: consent::Limits::default(),
