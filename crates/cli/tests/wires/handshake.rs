@@ -58,9 +58,17 @@ pub(crate) fn terms_that_cannot_be_are_refused(kind: Kind) {
     refused(kind, &impossible, "capabilities_incompatible", Sign::Status(409));
 }
 
-pub(crate) fn a_signature_that_is_not_there_is_refused(kind: Kind) {
-    let signed = request(&json!({"accept_signed_manifests_only": true}));
-    refused(kind, &signed, "manifest_signature_required", Sign::Status(409));
+pub(crate) fn a_signed_manifest_comes_inline_when_demanded(kind: Kind) {
+    let mut stage = Stage::on_disk(kind);
+    let shown = std::fs::read_to_string(stage.data().join("manifest.jwk")).unwrap();
+    let trusted = aaep::manifest::Trusted::read(&shown).unwrap();
+    let mut wire = stage.connect();
+    let answer = wire.subscribe(&request(&json!({"accept_signed_manifests_only": true})));
+    accepted(&answer);
+    assert_eq!(answer["honored_capabilities"]["accept_signed_manifests_only"], true, "{answer}");
+    let signed = answer["signed_manifest"].as_str().unwrap_or_else(|| panic!("{answer}"));
+    let manifest = aaep::manifest::verify(signed, &trusted).unwrap();
+    assert_eq!(manifest.agent_id, answer["producer"]["agent_id"]);
 }
 
 pub(crate) fn a_malformed_request_is_refused(kind: Kind) {

@@ -92,9 +92,9 @@ const TABLE: &[Row] = &[
         "204 and end; close 4005; end; the wire stays, and another subscription may follow",
     ),
     row(
-        "a_signature_that_is_not_there_is_refused",
-        handshake::a_signature_that_is_not_there_is_refused,
-        "409; close 4001; end; a result, and the wire stays",
+        "a_signed_manifest_comes_inline_when_demanded",
+        handshake::a_signed_manifest_comes_inline_when_demanded,
+        "",
     ),
     row("the_same_is_heard_on_each", shapes::the_same_is_heard_on_each, ""),
     row("words_are_as_many_as_wanted", shapes::words_are_as_many_as_wanted, ""),

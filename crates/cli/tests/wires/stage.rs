@@ -157,6 +157,11 @@ impl Stage {
         Self { kind, folder, hub, agent }
     }
 
+    /// The hub's data folder.
+    pub(crate) fn data(&self) -> std::path::PathBuf {
+        self.folder.path().join("data")
+    }
+
     /// Starts the hub again, on what the last one has left.
     pub(crate) fn start_again(&mut self) {
         self.hub = Hub::start(self.kind, self.folder.path(), true);
