@@ -384,6 +384,14 @@ fn new_terms_hold_for_all_that_comes_after_them() {
     agent.position = 0;
     listener.push(&agent.chunk(3, B, "uncut", false));
     assert_eq!(listener.heard.last().unwrap().chunk().unwrap().chunk, "uncut");
+
+    let said = json!({ "tool": "search", "summary_normal": "Searching.", "summary_normal_yo": "Mo ń wá a.",
+        "localization_hints": { "primary_language": "en-US" } });
+    listener.shaper.renegotiate(Arc::new(Wants { languages: vec!["yo".to_owned()], ..Wants::default() }));
+    listener.push(&agent.says(4, B, "tool.invoked", said));
+    assert_eq!(listener.heard.last().unwrap().json()["summary_normal"], "Mo ń wá a.", "also the language");
+    listener.push(&agent.tool(5, B));
+    assert_eq!(listener.heard.len(), 8, "what is not to be had in it is heard all the same");
 }
 
 trait ConcatText {

@@ -301,7 +301,7 @@ fn who_renegotiates_keeps_the_text_that_was_held() {
     let mut stage = Stage::new();
     let (bank, ada, ben) = (agent("bank"), listener("ada", &[]), listener("ben", &[]));
     let (subscription, ear) = stage.listener(&ada, "{}");
-    stage.listener(&ben, "{}");
+    let (_, other) = stage.listener(&ben, "{}");
     let session = stage.start(&bank);
     let piece = |text: &str| Command::Output {
         session: session.clone(),
@@ -319,11 +319,13 @@ fn who_renegotiates_keeps_the_text_that_was_held() {
     stage.ask_hub(&bank, piece(" of one more. "));
     let think = r#"{"type":"aaep:agent.state.changed","to_state":"thinking"}"#;
     assert!(matches!(stage.publish(&bank, &session, &[think]), Answer::Found(_)));
-    let said: String = stage
-        .heard(ear)
-        .iter()
-        .filter(|event| event.contains("output.streaming"))
-        .map(|event| text_of(event, "chunk"))
-        .collect();
-    assert_eq!(said, "One sentence. And half of one more. ");
+    let mut said = |ear| -> Vec<String> {
+        let heard = stage.heard(ear);
+        let texts = heard.iter().filter(|event| event.contains("output.streaming"));
+        texts.map(|event| text_of(event, "chunk")).collect()
+    };
+    let words = said(ear);
+    assert_eq!(words.concat(), "One sentence. And half of one more. ");
+    assert!(words.len() > 4, "by the word from then on: {words:?}");
+    assert_eq!(said(other), ["One sentence. ", "And half of one more. "], "and for nobody else");
 }

@@ -37,6 +37,9 @@ pub(crate) struct Arguments {
     watching: Watching,
 }
 
+/// Instead of a path: where those who listen look for it.
+const USUAL: &str = "usual";
+
 /// Listeners are told that it stops; who does not take it in that time goes untold.
 const FAREWELL: Duration = Duration::from_secs(2);
 
@@ -188,6 +191,12 @@ fn manifest_uri(config: &Config, scheme: &str, address: SocketAddr) -> Option<St
 
 fn unix(config: &Config) -> Result<Option<UnixSocket>, String> {
     let Some(path) = &config.unix else { return Ok(None) };
+    let path = &if path.as_os_str() == USUAL {
+        let usual = UnixSocket::usual_path(manifest::AGENT_ID);
+        usual.map_err(|error| format!("no place for a Unix socket: {}", in_words(&error)))?
+    } else {
+        path.clone()
+    };
     let socket = UnixSocket::bind(path)
         .map_err(|error| format!("cannot listen on {}: {}", path.display(), in_words(&error)))?;
     tell(&format!("listening on {}", path.display()));

@@ -49,6 +49,17 @@ pub(crate) fn every_capability_is_echoed(kind: Kind) {
     }
 }
 
+/// §8.3: 64 KiB must pass, and 1 MiB should.
+pub(crate) fn large_messages_are_carried(kind: Kind) {
+    for size in [64 * 1024, 1024 * 1024] {
+        let mut stage = Stage::in_memory(kind);
+        let mut wire = stage.connect();
+        let padded = request(&json!({"x_unknown": "x".repeat(size)}));
+        assert!(padded.len() > size);
+        accepted(&wire.subscribe(&padded));
+    }
+}
+
 pub(crate) fn another_version_is_refused(kind: Kind) {
     refused(kind, FROM_THE_FUTURE, "version_unsupported", Sign::Status(409));
 }

@@ -49,6 +49,7 @@ const fn row(name: &'static str, run: fn(Kind), differs: &'static str) -> Row {
 }
 
 const TABLE: &[Row] = &[
+    row("large_messages_are_carried", handshake::large_messages_are_carried, ""),
     row("every_capability_is_echoed", handshake::every_capability_is_echoed, ""),
     row(
         "another_version_is_refused",

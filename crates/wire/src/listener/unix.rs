@@ -1,7 +1,7 @@
 //! Unix socket (§B.4): listeners of our own user, and nobody else.
 
 use std::io::{Error, ErrorKind, Result};
-use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use hub::Principal;
@@ -45,6 +45,30 @@ impl UnixSocket {
         std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600))?;
         let owner = UnixStream::pair()?.0.peer_cred()?.uid();
         Ok(Self { listener, path: path.to_owned(), owner })
+    }
+
+    /// Where those who listen look for a producer's socket (§B.4.1). The folder is made, for our own user alone.
+    pub fn usual_path(producer: &str) -> Result<PathBuf> {
+        let home = |folder| std::env::var_os(folder).filter(|path| !path.is_empty()).map(PathBuf::from);
+        let folder = if cfg!(target_os = "macos") {
+            home("HOME").map(|home| home.join("Library/Application Support/AAEP"))
+        } else {
+            home("XDG_RUNTIME_DIR").map(|folder| folder.join("aaep"))
+        };
+        let own = || -> Result<PathBuf> {
+            let owner = std::os::unix::net::UnixStream::pair()?.0;
+            let owner = std::os::fd::AsFd::as_fd(&owner).try_clone_to_owned()?;
+            let owner = std::fs::File::from(owner).metadata()?.uid();
+            Ok(std::env::temp_dir().join(format!("aaep-{owner}")))
+        };
+        let folder = folder.map_or_else(own, Ok)?;
+        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;
+        // In a folder that is everybody's, somebody else may have been there first.
+        let found = std::fs::symlink_metadata(&folder)?;
+        if !found.is_dir() || found.permissions().mode() & 0o022 != 0 {
+            return Err(Error::new(ErrorKind::PermissionDenied, "the folder is not ours alone"));
+        }
+        Ok(folder.join(format!("{producer}.sock")))
     }
 
     /// The next connection of our own user; those of others are dropped.

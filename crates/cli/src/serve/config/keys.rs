@@ -71,7 +71,7 @@ pub(super) static KEYS: &[Key] = &[
     key(
         "unix",
         Path,
-        "Also takes listeners on a Unix socket; only programs of the same user are heard.",
+        "Also takes listeners on a Unix socket, or with usual where they look for it; only the same user is heard.",
         |c| Place::MaybePath(&mut c.unix),
     ),
     key(
