@@ -28,6 +28,8 @@ pub struct Flooded {
 
 /// So many agents share the flood.
 const AGENTS: usize = 4;
+/// What comes in that time goes into one request.
+const TOGETHER: Duration = Duration::from_millis(4);
 /// No more than so many go into one request.
 const MOST: u64 = 500;
 
@@ -71,6 +73,8 @@ fn run(address: &str, mut agents: Vec<(Agent, String)>, rate: f64, stop: &Atomic
             std::thread::sleep(Duration::from_micros(due(sent).saturating_sub(now).clamp(50, 2000)));
             continue;
         }
+        // What comes within a few milliseconds goes together, as agents send it: a request each would measure the intake.
+        std::thread::sleep(TOGETHER);
         turn = (turn + 1) % agents.len();
         let (agent, session) = &mut agents[turn];
         let path = format!("/agent/v1/sessions/{session}/events");
