@@ -38,6 +38,6 @@ fn main() {
 }
 
 fn runs(hub: &Hub, ears: &Ears, scale: Scale) -> [Published; 2] {
-    [(Style::ONE, 2_000), (Style::BATCHES, 10_000)]
+    [(Style::ONE, 2_000), (Style::BATCHES, 5_000)]
         .map(|(style, events)| publish(hub, ears, scale.pick(events, 100), style))
 }

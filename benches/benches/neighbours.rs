@@ -44,7 +44,7 @@ impl Run {
         let _others = Ears::connect(&hub, others, false);
         let _laggards = Laggards::connect(&hub, laggards, 200, laggards);
         // So much that the buffers of those who do not read are full.
-        publish(&hub, &ears, scale.pick(12_000, 200), Style::BATCHES);
+        publish(&hub, &ears, scale.pick(5_000, 200), Style::BATCHES);
         let run = publish(&hub, &ears, scale.pick(5_000, 200), Style::BATCHES);
         let flood = Flood::start(&hub, scale.pick(400.0, 100.0));
         std::thread::sleep(scale.pick(Duration::from_secs(2), Duration::from_millis(200)));

@@ -28,7 +28,7 @@ fn main() {
     );
     let calm = Run::of(&mut asker, &ears, questions);
     calm.print("unloaded");
-    let most = publish(&hub, &ears, scale.pick(20_000, 500), Style::BATCHES).events();
+    let most = publish(&hub, &ears, scale.pick(5_000, 500), Style::BATCHES).events();
     let flood = Flood::start(&hub, most / 2.0);
     std::thread::sleep(scale.pick(Duration::from_secs(1), Duration::from_millis(100)));
     ears.floods();
@@ -63,8 +63,8 @@ fn slow(scale: Scale) {
     let present = Slow::listen(&hub, &answers, 1_000_000);
     let mut asker = Asker::new(&hub, &answers);
     let flood = Flood::start(&hub, 1_000.0);
-    // Long enough that every buffer on the way is full.
-    std::thread::sleep(scale.pick(Duration::from_secs(10), Duration::from_secs(4)));
+    // Long enough that every buffer on the way is full, and not so long that a connection without a request is ended.
+    std::thread::sleep(scale.pick(Duration::from_secs(8), Duration::from_secs(4)));
     for _ in 0..scale.pick(12, 2) {
         asker.ask(Duration::from_millis(1_500));
     }

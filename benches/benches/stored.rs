@@ -5,7 +5,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use sayso_benches::load::{Crowd, Ears, Hub, Scale, Server, Store, Style, event, publish};
+use sayso_benches::load::{Crowd, Ears, Hub, Scale, Server, Store, Style, lasting, publish};
 
 const IN_SESSION: usize = 1_000;
 const OPEN: usize = 8;
@@ -48,7 +48,7 @@ fn measure(scale: Scale, stored: usize) -> [f64; 7] {
     let memory = hub.process().resident() as f64 / 1024.0;
     let ears = Ears::connect(&hub, scale.pick(100, 3), false);
     let one = publish(&hub, &ears, scale.pick(3_000, 100), Style::ONE).cost();
-    let batches = publish(&hub, &ears, scale.pick(20_000, 200), Style::BATCHES).cost();
+    let batches = publish(&hub, &ears, scale.pick(5_000, 200), Style::BATCHES).cost();
     drop(ears);
     let crowd = Crowd::publish(&hub, 16, scale.pick(Duration::from_secs(3), Duration::from_millis(200)));
     let millis = start.as_secs_f64() * 1e3;
@@ -65,7 +65,7 @@ fn fill(folder: &Path, events: usize) {
     let hub = Hub::start(Store::Folder(folder));
     let mut agent = hub.agent();
     // The session has a beginning and an end too.
-    let said = vec![event(0); IN_SESSION - 2];
+    let said = vec![lasting(); IN_SESSION - 2];
     let sessions = events / IN_SESSION;
     for number in 0..sessions {
         let session = hub.open_session(&mut agent);

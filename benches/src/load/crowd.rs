@@ -3,7 +3,7 @@
 use std::io::{ErrorKind, Read, Write};
 use std::time::{Duration, Instant};
 
-use super::{Histogram, Hub, Server, event};
+use super::{Histogram, Hub, Server, lasting};
 
 /// What a crowd has done.
 #[derive(Debug)]
@@ -58,7 +58,7 @@ impl One {
         stream.set_nonblocking(true).unwrap();
         let mut socket = mio::net::TcpStream::from_std(stream);
         poll.registry().register(&mut socket, mio::Token(token), mio::Interest::READABLE).unwrap();
-        let request = hub.publishes(&session, &[event(0)]);
+        let request = hub.publishes(&session, &[lasting()]);
         Self { socket, request, answer: Vec::new(), sent: Instant::now() }
     }
 

@@ -39,7 +39,7 @@ pub use asker::{Asked, Asker};
 pub use bare::{bare_appends, bare_writes};
 pub use crowd::Crowd;
 pub use ears::Ears;
-pub use event::{ASKED, FLOOD, event, framed, question, whole};
+pub use event::{ASKED, FLOOD, event, framed, lasting, question, whole};
 pub use flood::{Flood, Flooded};
 pub use histogram::Histogram;
 pub use hub::{Hub, Store};

@@ -59,7 +59,9 @@ impl Listener {
     pub(super) fn pump(&mut self, lane: &Lane, limits: &Limits) -> Pumped {
         while !self.blocked {
             let mut bytes: usize = self.in_hand.iter().map(|frame| frame.sse().len()).sum();
-            while bytes < limits.in_hand {
+            // For the slow one frame at a time: what is critical waits for all that is taken out.
+            let most = if self.backlog.is_some() { 1 } else { limits.in_hand };
+            while bytes < most {
                 match self.next(lane) {
                     Next::Frame(frame) => {
                         bytes += frame.sse().len();
