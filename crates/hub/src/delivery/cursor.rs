@@ -86,6 +86,26 @@ impl Cursor {
         self.take_own().map_or_else(|| self.follow(lane), Next::Frame)
     }
 
+    /// Whether all that it lacks is no more than so many bytes: what goes out in one write need not overtake.
+    pub fn lacks_at_most(&self, lane: &Lane, bytes: usize) -> bool {
+        let own = self.own.iter().map(|frame| frame.sse().len());
+        let lacks = (self.next..lane.end())
+            .map(|number| lane.get(number).map_or(usize::MAX, |frame| frame.sse().len()));
+        let mut left = bytes;
+        own.chain(lacks).all(|length| match left.checked_sub(length) {
+            Some(rest) => {
+                left = rest;
+                true
+            }
+            None => false,
+        })
+    }
+
+    /// Takes the next frame: its own first, then those of its lane in order.
+    pub fn take_in_order(&mut self, lane: &Lane) -> Next {
+        self.take_own().map_or_else(|| self.in_order(lane), Next::Frame)
+    }
+
     /// The critical frame that is next to go, if there is one.
     fn urgent(&self, lane: &Lane) -> Option<u64> {
         let from = lane.criticals.partition_point(|number| *number < self.next);
@@ -143,6 +163,10 @@ impl Cursor {
                 return Next::Frame(frame.nameless());
             }
         }
+        self.in_order(lane)
+    }
+
+    fn in_order(&mut self, lane: &Lane) -> Next {
         loop {
             if self.next >= lane.end() {
                 return Next::Nothing;

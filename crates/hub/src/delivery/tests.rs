@@ -144,6 +144,23 @@ fn whenever_the_line_breaks_a_client_resumes_from_where_it_lacks_nothing() {
 }
 
 #[test]
+fn who_keeps_up_hears_in_order_and_with_ids_what_goes_out_in_one_write() {
+    let mut lane = Lane::new(LaneLimits::default());
+    let mut cursor = Cursor::at_end(&lane);
+    cursor.give(of(7, "a", false, Part::Text));
+    lane.push(of(8, "a", false, Part::Text));
+    lane.push(of(9, "b", true, Part::Question));
+    let all = [7, 8, 9].map(|id| of(id, "a", false, Part::Text).sse().len()).iter().sum();
+    assert!(cursor.lacks_at_most(&lane, all) && !cursor.lacks_at_most(&lane, all - 1));
+    let mut given = Vec::new();
+    while let Next::Frame(frame) = cursor.take_in_order(&lane) {
+        given.push(frame.id().unwrap().to_owned());
+    }
+    assert_eq!(given, ["evt_7", "evt_8", "evt_9"]);
+    assert!(cursor.lacks_at_most(&lane, 0));
+}
+
+#[test]
 fn a_place_and_its_id_are_the_same() {
     assert_eq!(id_place(&place_id(7)), Some(7));
     for other in ["evt_7", "at_", "at_-1", "at_7x", "7", ""] {

@@ -61,8 +61,9 @@ impl Listener {
             let mut bytes: usize = self.in_hand.iter().map(|frame| frame.sse().len()).sum();
             // For the slow one frame at a time: what is critical waits for all that is taken out.
             let most = if self.backlog.is_some() { 1 } else { limits.in_hand };
+            let overtakes = !self.cursor.lacks_at_most(lane, limits.in_hand);
             while bytes < most {
-                match self.next(lane) {
+                match self.next(lane, overtakes) {
                     Next::Frame(frame) => {
                         bytes += frame.sse().len();
                         self.in_hand.push_back(frame);
@@ -83,11 +84,13 @@ impl Listener {
     }
 
     /// The next frame for it. What comes out of a backlog has no id: how it was joined, nobody knows after a while.
-    fn next(&mut self, lane: &Lane) -> Next {
+    fn next(&mut self, lane: &Lane, overtakes: bool) -> Next {
         if self.leaves_in.is_some() {
             return self.cursor.take_own().map_or(Next::Nothing, Next::Frame);
         }
-        let Some(backlog) = &mut self.backlog else { return self.cursor.take(lane) };
+        let Some(backlog) = &mut self.backlog else {
+            return if overtakes { self.cursor.take(lane) } else { self.cursor.take_in_order(lane) };
+        };
         if let Some(frame) = self.cursor.take_own().or_else(|| Some(backlog.pull(crate::clock())?.nameless()))
         {
             return Next::Frame(frame);
