@@ -7,6 +7,7 @@
 //! - `listener`: what is said on the wires that carry whole messages: WebSocket, Unix socket, stdio.
 //! - [`observe`]: metrics, logs and traces, for whoever runs the hub.
 //! - `inbox`: frames for a listener whose bytes somebody else writes.
+//! - [`Line`]: an agent's own way to the hub, on which it is told without asking.
 //! - [`Tls`]: a certificate and its key.
 //! - [`Server`]: connections in, requests to the hub, answers and streams out.
 
@@ -21,5 +22,5 @@ mod server;
 mod tls;
 
 pub use listener::UnixSocket;
-pub use server::{Bridge, Door, Limits, Server, clock};
+pub use server::{Bridge, Door, Limits, Line, Server, Told, clock};
 pub use tls::{Tls, TlsError};

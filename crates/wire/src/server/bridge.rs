@@ -40,8 +40,10 @@ enum Asker {
 
 /// What is told on a line.
 #[derive(Debug)]
-pub(crate) enum Told {
+pub enum Told {
+    /// An answer, to what was asked under this name.
     Answer(RequestId, Answer),
+    /// Something that nobody asked for.
     Notice(Notice),
 }
 
@@ -119,7 +121,7 @@ impl Bridge {
     }
 
     /// A line to the hub, which is told no more than `capacity` things that it has not taken.
-    pub(crate) fn line(&self, capacity: usize) -> Line {
+    pub fn line(&self, capacity: usize) -> Line {
         let id = LineId(self.number());
         let (sender, told) = mpsc::channel(capacity);
         self.waiting().lines.insert(id, sender);
@@ -209,7 +211,8 @@ impl Drop for Asked<'_> {
 
 /// An agent's line to the hub: what it asks is answered on it, and it is told of the sessions that it follows. They have
 /// nobody who follows them here when it is dropped.
-pub(crate) struct Line {
+#[derive(Debug)]
+pub struct Line {
     bridge: Bridge,
     id: LineId,
     told: mpsc::Receiver<Told>,
@@ -217,13 +220,13 @@ pub(crate) struct Line {
 
 impl Line {
     /// Asks; the answer comes with that name. `None` if the hub is gone.
-    pub(crate) fn ask(&self, who: &Principal, command: Command) -> Option<RequestId> {
+    pub fn ask(&self, who: &Principal, command: Command) -> Option<RequestId> {
         let command = Command::On { line: self.id, command: Box::new(command) };
         self.bridge.send(who.clone(), command, Some(Asker::Line(self.id)))
     }
 
     /// The next thing that is told; `None` after the line was let go. A future that is dropped loses nothing.
-    pub(crate) async fn told(&mut self) -> Option<Told> {
+    pub async fn told(&mut self) -> Option<Told> {
         self.told.recv().await
     }
 }

@@ -16,8 +16,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-pub use bridge::Bridge;
-pub(crate) use bridge::{Line, Told};
+pub use bridge::{Bridge, Line, Told};
 pub use routes::clock;
 pub(crate) use routes::response;
 use tokio::net::TcpListener;
