@@ -1,0 +1,158 @@
+//! What can go wrong, by who is at fault.
+
+use std::fmt;
+
+/// Why something was not said or done. Nothing of it was: what is refused is refused whole.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Error {
+    /// It breaks rules of the protocol, these.
+    Unlawful(Vec<Broken>),
+    /// The session is over, and not by the agent's own word.
+    Stopped(Stop),
+    /// The consent is for something else.
+    NotGranted(NotGranted),
+    /// It is not of its form; the hub says why.
+    Malformed(String),
+    /// The token is not for that, or is none.
+    NotAllowed,
+    /// Too much is open, or too much was said in a short time; the hub says what.
+    TooMuch(String),
+    /// The hub could not store it, so it did not happen.
+    NotStored(String),
+    /// There is no way to the hub.
+    Unreachable(String),
+}
+
+/// A rule that something breaks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Broken {
+    /// The rule's id, like `AAEP-4.3.2-3`.
+    pub rule: String,
+    /// The place in the event, as a JSON pointer.
+    pub pointer: String,
+    /// What is wrong and what would be right.
+    pub message: String,
+}
+
+/// Why a session is over though its agent has not ended it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Stop {
+    /// The person stopped it.
+    Person,
+    /// The hub ended it, for it had no sign of life from the agent.
+    Lease,
+    /// The hub cannot be reached any more.
+    Unreachable,
+    /// It is over for another reason, or it is not known which.
+    Other,
+}
+
+impl Stop {
+    /// From the hub's word for it.
+    pub(crate) fn of(reason: &str) -> Self {
+        match reason {
+            "user" => Self::Person,
+            "gone" => Self::Lease,
+            _ => Self::Other,
+        }
+    }
+}
+
+/// Why a consent does not allow a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum NotGranted {
+    /// It was given in another session.
+    OtherSession,
+    /// It was given for another tool, or for other arguments.
+    OtherAction,
+}
+
+/// Why a call came to nothing.
+#[derive(Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum CallError<E> {
+    /// The tool was not run, or its end could not be told.
+    Session(Error),
+    /// The tool failed; listeners have been told.
+    Tool(E),
+    /// The tool took too long; it was dropped, and listeners have been told.
+    TimedOut,
+}
+
+impl<E> From<Error> for CallError<E> {
+    fn from(error: Error) -> Self {
+        Self::Session(error)
+    }
+}
+
+impl Error {
+    /// The ids of the rules that are broken, if that is why.
+    ///
+    /// ```
+    /// let error = sayso::Error::NotAllowed;
+    /// assert_eq!(error.rules().count(), 0);
+    /// ```
+    pub fn rules(&self) -> impl Iterator<Item = &str> {
+        let broken: &[Broken] = match self {
+            Self::Unlawful(broken) => broken,
+            _ => &[],
+        };
+        broken.iter().map(|one| one.rule.as_str())
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unlawful(broken) => {
+                f.write_str("it breaks rules of the protocol; nothing was applied")?;
+                broken.iter().try_for_each(|one| write!(f, "; {} {}: {}", one.rule, one.pointer, one.message))
+            }
+            Self::Stopped(stop) => stop.fmt(f),
+            Self::NotGranted(why) => why.fmt(f),
+            Self::Malformed(why) => write!(f, "it is not of its form: {why}"),
+            Self::NotAllowed => f.write_str("the token is not for that"),
+            Self::TooMuch(what) => write!(f, "too much: {what}"),
+            Self::NotStored(why) => write!(f, "it could not be stored, so it did not happen: {why}"),
+            Self::Unreachable(why) => write!(f, "the hub cannot be reached: {why}"),
+        }
+    }
+}
+
+impl fmt::Display for Stop {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Person => "the person stopped the session",
+            Self::Lease => "the hub ended the session, for it had no sign of life",
+            Self::Unreachable => "the hub cannot be reached any more",
+            Self::Other => "the session is over",
+        })
+    }
+}
+
+impl fmt::Display for NotGranted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::OtherSession => "the consent was given in another session",
+            Self::OtherAction => "the consent was given for another action",
+        })
+    }
+}
+
+impl<E: fmt::Display> fmt::Display for CallError<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Session(error) => error.fmt(f),
+            Self::Tool(error) => error.fmt(f),
+            Self::TimedOut => f.write_str("the tool took too long"),
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+impl std::error::Error for Stop {}
+impl std::error::Error for NotGranted {}
+impl<E: fmt::Debug + fmt::Display> std::error::Error for CallError<E> {}

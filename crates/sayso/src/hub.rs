@@ -1,0 +1,182 @@
+//! Where sessions are heard: a hub in this process, or one elsewhere.
+
+#[cfg(feature = "client")]
+mod connect;
+#[cfg(feature = "embedded")]
+mod embedded;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use seal::json::Writer;
+use tokio::sync::{mpsc, oneshot};
+
+#[cfg(feature = "client")]
+pub use connect::Connect;
+#[cfg(feature = "embedded")]
+pub use embedded::Embedded;
+
+use crate::desk::{Desk, Order, Orders};
+use crate::error::Error;
+use crate::line::Line;
+use crate::redact::{Cleaner, Redact, Secrets};
+use crate::session::Session;
+use crate::words::Words;
+
+/// A hub. Handles are cheap to clone and all mean the same one.
+#[derive(Clone, Debug)]
+pub struct Hub {
+    orders: Orders,
+    cleaner: Cleaner,
+    language: Arc<str>,
+    address: Option<SocketAddr>,
+}
+
+/// What both kinds of hub are told when they are opened.
+pub(crate) struct Settings {
+    pub(crate) redact: Arc<dyn Redact>,
+    pub(crate) language: String,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { redact: Arc::new(Secrets), language: "en".to_owned() }
+    }
+}
+
+impl Hub {
+    /// A hub in this process.
+    #[cfg(feature = "embedded")]
+    pub fn embedded() -> Embedded {
+        Embedded::default()
+    }
+
+    /// The hub at `http://HOST:PORT`.
+    #[cfg(feature = "client")]
+    pub fn connect(url: impl Into<String>) -> Connect {
+        Connect::new(url.into())
+    }
+
+    /// A session for what the person asked.
+    pub fn session(&self, request: impl Into<String>) -> Begin {
+        Begin {
+            hub: self.clone(),
+            request: request.into(),
+            words: None,
+            person: None,
+            language: None,
+            agent: None,
+        }
+    }
+
+    /// Where listeners find it, if it is in this process and they may.
+    pub fn address(&self) -> Option<SocketAddr> {
+        self.address
+    }
+
+    /// How many secrets have been taken out of what was said.
+    pub fn redacted(&self) -> u64 {
+        self.cleaner.count()
+    }
+
+    /// Waits until all that was said is with the hub. A program that ends right after its last session calls this.
+    pub async fn close(self) {
+        let (reply, settled) = oneshot::channel();
+        self.orders.order(Order::Settle(reply));
+        let _ = settled.await;
+    }
+
+    fn new(orders: Orders, settings: Settings, address: Option<SocketAddr>) -> Self {
+        Self { orders, cleaner: Cleaner::new(settings.redact), language: settings.language.into(), address }
+    }
+}
+
+/// Starts the thread that speaks for all sessions. Its runtime is its own: an agent's runtime that is shut down, or blocked
+/// by its work, keeps nothing from being said.
+fn thread<L: Line, F>(
+    orders: &Orders,
+    inbox: mpsc::UnboundedReceiver<Order>,
+    line: impl FnOnce() -> F + Send + 'static,
+) -> Result<(), Error>
+where
+    F: Future<Output = Option<L>>,
+{
+    let failed = |error: std::io::Error| Error::Unreachable(error.to_string());
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
+    let weak = orders.downgrade();
+    let work = move || {
+        runtime.block_on(async move {
+            if let Some(line) = line().await {
+                Desk::new(line, weak).run(inbox).await;
+            }
+        });
+    };
+    std::thread::Builder::new().name("sayso".to_owned()).spawn(work).map(drop).map_err(failed)
+}
+
+/// A session that has not begun.
+#[derive(Debug)]
+#[must_use = "it begins when it is started"]
+pub struct Begin {
+    hub: Hub,
+    request: String,
+    words: Option<Words>,
+    person: Option<String>,
+    language: Option<String>,
+    agent: Option<String>,
+}
+
+impl Begin {
+    /// What the agent will do, in its own words; the request itself if nothing is said.
+    pub fn says(mut self, words: impl Into<Words>) -> Self {
+        self.words = Some(words.into());
+        self
+    }
+
+    /// For whom: only those who listen for that person hear it, where listeners are told apart so.
+    pub fn person(mut self, name: impl Into<String>) -> Self {
+        self.person = Some(name.into());
+        self
+    }
+
+    /// The language of all that is said, as a tag like `es` or `yo`.
+    pub fn language(mut self, tag: impl Into<String>) -> Self {
+        self.language = Some(tag.into());
+        self
+    }
+
+    /// Which agent speaks, where the token does not say so.
+    pub fn agent(mut self, id: impl Into<String>) -> Self {
+        self.agent = Some(id.into());
+        self
+    }
+
+    /// Begins it.
+    pub async fn start(self) -> Result<Session, Error> {
+        let cleaner = self.hub.cleaner.clone();
+        let mut out = Writer::default();
+        out.open_object();
+        let words = self.words.unwrap_or_else(|| Words::new(self.request.as_str()));
+        words.write(&mut out, &cleaner);
+        cleaner.write(&mut out, "request_text", &self.request);
+        if let Some(person) = &self.person {
+            out.key("requested_by");
+            out.text(&format!("user:{person}"));
+        }
+        out.key("localization_hints");
+        out.open_object();
+        out.key("primary_language");
+        out.text(self.language.as_deref().unwrap_or(&self.hub.language));
+        out.close_object();
+        if let Some(agent) = &self.agent {
+            out.key("producer");
+            out.open_object();
+            out.key("agent_id");
+            out.text(agent);
+            out.close_object();
+        }
+        out.close_object();
+        let started = self.hub.orders.start(out.finish(), cleaner.clone()).await?;
+        Ok(Session::new(started, cleaner))
+    }
+}

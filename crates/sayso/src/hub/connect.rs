@@ -1,0 +1,88 @@
+//! A hub elsewhere.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::oneshot;
+
+use super::{Hub, Settings, thread};
+use crate::desk::{Orders, gone};
+use crate::error::Error;
+use crate::line::client::{Address, Client};
+use crate::redact::Redact;
+
+/// The way to a `sayso serve`, before it is gone.
+///
+/// ```no_run
+/// # async fn connected() -> Result<(), sayso::Error> {
+/// let hub = sayso::Hub::connect("http://127.0.0.1:8787").token("sayso_…").open().await?;
+/// # let _ = hub;
+/// # Ok(())
+/// # }
+/// ```
+#[must_use = "it is connected when it is opened"]
+pub struct Connect {
+    url: String,
+    token: Option<String>,
+    patience: Duration,
+    settings: Settings,
+}
+
+impl Connect {
+    pub(super) fn new(url: String) -> Self {
+        let patience = Duration::from_secs(30);
+        Self { url, token: None, patience, settings: Settings::default() }
+    }
+
+    /// The token that `sayso token new --role agent` made.
+    pub fn token(mut self, token: impl Into<String>) -> Self {
+        self.token = Some(token.into());
+        self
+    }
+
+    /// For how long it is tried to reach a hub that does not answer, now and after a lost connection; 30 seconds if nothing
+    /// is said.
+    pub fn patience(mut self, patience: Duration) -> Self {
+        self.patience = patience;
+        self
+    }
+
+    /// The language of all that is said, as a tag; `en` if nothing is said.
+    pub fn language(mut self, tag: impl Into<String>) -> Self {
+        self.settings.language = tag.into();
+        self
+    }
+
+    /// Takes secrets out by this instead of [`Secrets`](crate::Secrets).
+    pub fn redact(mut self, redact: impl Redact + 'static) -> Self {
+        self.settings.redact = Arc::new(redact);
+        self
+    }
+
+    /// Connects.
+    pub async fn open(self) -> Result<Hub, Error> {
+        let address = Address::new(&self.url, self.token, self.patience)?;
+        let (orders, inbox) = Orders::channel();
+        let (tell, connected) = oneshot::channel();
+        thread(&orders, inbox, move || async move {
+            match Client::connect(address).await {
+                Ok(line) => {
+                    let _ = tell.send(Ok(()));
+                    Some(line)
+                }
+                Err(error) => {
+                    let _ = tell.send(Err(error));
+                    None
+                }
+            }
+        })?;
+        connected.await.unwrap_or_else(|_| Err(gone()))?;
+        Ok(Hub::new(orders, self.settings, None))
+    }
+}
+
+impl std::fmt::Debug for Connect {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Connect").field(&self.url).finish()
+    }
+}

@@ -1,0 +1,186 @@
+//! A hub in this process.
+
+use std::net::{SocketAddr, TcpListener};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use aaep::event::Producer;
+use aaep::message::{Manifest, Message};
+use hub::{Core, Principal, Role};
+use journal::{Journal, Memory, Settings as JournalSettings, Sqlite};
+use seal::{Random, SystemRandom};
+use wire::auth::Tokens;
+use wire::{Bridge, Door, Limits, Server};
+
+use super::{Hub, Settings, thread};
+use crate::desk::Orders;
+use crate::error::Error;
+use crate::line::embedded::Embedded as Inside;
+use crate::redact::Redact;
+
+/// A hub for this process, before it is opened.
+///
+/// ```
+/// # fn main() -> Result<(), sayso::Error> {
+/// let hub = sayso::Hub::embedded().agent("bank").listen("127.0.0.1:0").open()?;
+/// println!("listen at http://{}", hub.address().unwrap());
+/// # Ok(())
+/// # }
+/// ```
+#[must_use = "it is there when it is opened"]
+pub struct Embedded {
+    agent: String,
+    journal: Option<PathBuf>,
+    listen: Option<String>,
+    tokens: Option<PathBuf>,
+    limits: hub::Limits,
+    settings: Settings,
+}
+
+/// How often listeners get a sign of life.
+const HEARTBEAT: Duration = Duration::from_secs(15);
+
+impl Default for Embedded {
+    fn default() -> Self {
+        Self {
+            agent: "local".to_owned(),
+            journal: None,
+            listen: None,
+            tokens: None,
+            limits: hub::Limits::default(),
+            settings: Settings::default(),
+        }
+    }
+}
+
+impl Embedded {
+    /// The agent that speaks.
+    pub fn agent(mut self, id: impl Into<String>) -> Self {
+        self.agent = id.into();
+        self
+    }
+
+    /// Keeps everything in this file, which is made if it is not there; else it is kept in memory, and gone with the process.
+    pub fn journal(mut self, file: impl Into<PathBuf>) -> Self {
+        self.journal = Some(file.into());
+        self
+    }
+
+    /// Lets listeners in at this address. Without tokens every program on this machine may listen and answer, so it must be
+    /// loopback then.
+    pub fn listen(mut self, address: impl Into<String>) -> Self {
+        self.listen = Some(address.into());
+        self
+    }
+
+    /// Lets in only who has a token of this file, as `sayso token new` writes it.
+    pub fn tokens(mut self, file: impl Into<PathBuf>) -> Self {
+        self.tokens = Some(file.into());
+        self
+    }
+
+    /// How much the hub takes on.
+    pub fn limits(mut self, limits: hub::Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// The language of all that is said, as a tag; `en` if nothing is said.
+    pub fn language(mut self, tag: impl Into<String>) -> Self {
+        self.settings.language = tag.into();
+        self
+    }
+
+    /// Takes secrets out by this instead of [`Secrets`](crate::Secrets).
+    pub fn redact(mut self, redact: impl Redact + 'static) -> Self {
+        self.settings.redact = Arc::new(redact);
+        self
+    }
+
+    /// Opens it.
+    pub fn open(self) -> Result<Hub, Error> {
+        let journal: Box<dyn Journal> = match &self.journal {
+            None => Box::new(Memory::default()),
+            Some(path) => {
+                let opened = Sqlite::open(path, &JournalSettings::default());
+                Box::new(opened.map_err(|error| Error::NotStored(error.to_string()))?)
+            }
+        };
+        let random = |bytes: &mut [u8]| SystemRandom.fill(bytes);
+        let core = Core::new(journal, Producer::new(self.agent.as_str()), self.limits, random, wire::clock());
+        let core = core.map_err(|error| Error::NotStored(error.to_string()))?;
+        let door = self.tokens.as_deref().map(Tokens::load).transpose();
+        let door = door.map_err(|error| Error::Malformed(error.to_string()))?;
+        let listener = self.listen.as_deref().map(|at| bind(at, door.is_some())).transpose()?;
+        let bridge = Bridge::start(core, wire::fanout::Limits::default(), wire::clock)
+            .map_err(|error| unreachable(&error))?;
+        let who = Principal {
+            name: "sayso-embedded".into(),
+            role: Role::Agent,
+            agent_id: Some(self.agent.as_str().into()),
+            scope: Arc::default(),
+            open: false,
+        };
+        let (orders, inbox) = Orders::channel();
+        let line = Inside::new(&bridge, who);
+        let address = listener.as_ref().map(|(_, address)| *address);
+        let door = door.map_or(Door::Open, Door::Tokens);
+        let agent = self.agent;
+        thread(&orders, inbox, move || async move {
+            if let Some((listener, address)) = listener {
+                serve(listener, address, bridge, door, &agent)?;
+            }
+            Some(line)
+        })?;
+        Ok(Hub::new(orders, self.settings, address))
+    }
+}
+
+impl std::fmt::Debug for Embedded {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Embedded").field(&self.agent).finish()
+    }
+}
+
+fn unreachable(error: &std::io::Error) -> Error {
+    Error::Unreachable(error.to_string())
+}
+
+fn bind(at: &str, guarded: bool) -> Result<(TcpListener, SocketAddr), Error> {
+    let listener = TcpListener::bind(at).map_err(|error| unreachable(&error))?;
+    listener.set_nonblocking(true).map_err(|error| unreachable(&error))?;
+    let address = listener.local_addr().map_err(|error| unreachable(&error))?;
+    if guarded || address.ip().is_loopback() {
+        return Ok((listener, address));
+    }
+    Err(Error::Malformed(format!("{at} can be reached from elsewhere, and there are no tokens")))
+}
+
+fn serve(listener: TcpListener, address: SocketAddr, bridge: Bridge, door: Door, agent: &str) -> Option<()> {
+    let listener = tokio::net::TcpListener::from_std(listener).ok()?;
+    let mut hosts = vec![address.to_string()];
+    if address.ip().is_loopback() {
+        hosts.extend(["localhost", "127.0.0.1", "[::1]"].map(|name| format!("{name}:{}", address.port())));
+    }
+    let server = Server::new(bridge.clone(), door, Limits::default(), hosts, manifest(agent));
+    tokio::spawn(Arc::new(server).serve(listener));
+    tokio::spawn(async move {
+        let mut every = tokio::time::interval(HEARTBEAT);
+        loop {
+            every.tick().await;
+            bridge.heartbeat();
+        }
+    });
+    Some(())
+}
+
+/// What a hub like this can do (§5.10).
+fn manifest(agent: &str) -> String {
+    let owned = |list: &[&str]| list.iter().map(|&text| text.to_owned()).collect::<Vec<_>>();
+    let transports = owned(&["sse", "websocket"]);
+    let mut manifest = Manifest::new(agent, owned(&["1.0.0"]), vec![1, 2, 3], transports);
+    manifest.event_types_emitted = Some(owned(&["aaep:agent.*"]));
+    manifest.extensions_supported = Some(owned(&["urn:sayso:context:v1"]));
+    Message::Manifest(manifest).to_json()
+}

@@ -1,0 +1,62 @@
+//! What an agent's author adds: the agent says what it does, and acts only on a person's say-so.
+//!
+//! - [`Hub`]: where sessions are heard. It is in the agent's own process, or a `sayso serve` elsewhere; the rest is the same.
+//! - [`Session`]: one request of a person, from its start to one honest end.
+//! - [`Tool`]: a call that is open; it is closed by saying how it ended, or by dropping it.
+//! - [`Action`], [`Answer`], [`Granted`]: consent as a value. What is irreversible or of high risk is done with a [`Granted`]
+//!   only, and only a person's yes to exactly that call makes one.
+//! - [`Redact`]: secrets do not get into what people hear.
+//! - [`Error`]: who is at fault, and by which rule.
+//!
+//! ```
+//! use sayso::{Action, Answer, Hub};
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), sayso::Error> {
+//! let hub = Hub::embedded().agent("bank").open()?;
+//! let session = hub.session("Paying Ben.").start().await?;
+//! session.think("Looking for Ben's account.").await?;
+//! let action = Action::new("send", r#"{"to":"Ben","amount":"5.00"}"#)
+//!     .says("Send 5 euro to Ben.")
+//!     .consequence("The money is gone at once.")
+//!     .irreversible();
+//! match session.ask(action).await? {
+//!     Answer::Granted(granted) => {
+//!         let send = async |arguments: String| Ok::<_, std::io::Error>(arguments.len());
+//!         let _ = session.call(granted, send).await;
+//!         session.finish("5 euro are on their way to Ben.").await?;
+//!     }
+//!     // Nobody listens here, so nobody could be asked; and that means no.
+//!     Answer::Refused(why) => session.cancel(format!("Nothing was sent: {why}.")).await?,
+//! }
+//! hub.close().await;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! How it works: one thread for each [`Hub`] (`desk`) speaks for all its sessions, one thing at a time for each of them, and
+//! knows what is open in it. So whatever becomes of the agent's own futures, a session that is left in the middle has its
+//! tools and outputs closed and its end told. Below it, `line` is the way to the hub: in the process, or over a WebSocket.
+
+mod consent;
+mod desk;
+mod error;
+mod hub;
+mod line;
+mod question;
+mod redact;
+mod session;
+mod track;
+mod words;
+
+#[cfg(feature = "client")]
+pub use self::hub::Connect;
+#[cfg(feature = "embedded")]
+pub use self::hub::Embedded;
+pub use self::hub::{Begin, Hub};
+pub use consent::{Action, Answer, By, Granted, Refused, Risk};
+pub use error::{Broken, CallError, Error, NotGranted, Stop};
+pub use question::{Clarified, Question};
+pub use redact::{Redact, Secrets, Untouched};
+pub use session::{Call, Cause, Failure, HandOff, Progress, Session, Target, Tool};
+pub use words::Words;

@@ -1,0 +1,384 @@
+//! A `sayso serve` elsewhere, over one WebSocket.
+//!
+//! A task of its own holds the socket. When the connection is lost it connects again, follows its sessions and repeats what
+//! was not answered; every call has an idempotency key, so that the hub does nothing twice.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use futures_util::{SinkExt, StreamExt};
+use seal::json::{Tape, Value, Writer};
+use seal::{Digest, Random, SystemRandom};
+use tokio::net::TcpStream;
+use tokio::sync::mpsc;
+use tokio::time::{Instant, sleep, timeout_at};
+use tokio_tungstenite::tungstenite::client::IntoClientRequest;
+use tokio_tungstenite::tungstenite::http::HeaderValue;
+use tokio_tungstenite::tungstenite::{self, Message};
+use tokio_tungstenite::{WebSocketStream, client_async};
+
+use super::{Call, Line, Number, Told};
+use crate::error::{Broken, Error, Stop};
+
+/// Where a hub is, and how to be let in.
+#[derive(Clone)]
+pub(crate) struct Address {
+    /// `host:port`
+    authority: String,
+    token: Option<String>,
+    /// For so long it is tried to reach a hub that does not answer.
+    patience: Duration,
+}
+
+impl std::fmt::Debug for Address {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.authority)
+    }
+}
+
+/// Between two attempts to connect: from this…
+const SHORTEST_PAUSE: Duration = Duration::from_millis(50);
+/// …doubled each time up to this.
+const LONGEST_PAUSE: Duration = Duration::from_secs(2);
+/// The hub asks for a sign of life every 15 seconds; one that is silent for so long is not there.
+const SILENCE: Duration = Duration::from_mins(1);
+
+type Socket = WebSocketStream<TcpStream>;
+
+impl Address {
+    /// Takes `http://HOST:PORT`.
+    pub(crate) fn new(url: &str, token: Option<String>, patience: Duration) -> Result<Self, Error> {
+        let bad = |why: &str| Err(Error::Malformed(format!("{url:?} is no hub's address: {why}")));
+        let Some((scheme, rest)) = url.split_once("://") else { return bad("write http://HOST:PORT") };
+        if !scheme.eq_ignore_ascii_case("http") {
+            return bad("only http:// can be used as yet");
+        }
+        let authority = rest.strip_suffix('/').unwrap_or(rest);
+        if authority.is_empty() || authority.contains(['/', '?', '#', '@', ' ']) {
+            return bad("write http://HOST:PORT");
+        }
+        let after_host = authority.rsplit_once(']').map_or(authority, |(_, rest)| rest);
+        let port = if after_host.contains(':') { "" } else { ":80" };
+        Ok(Self { authority: format!("{authority}{port}"), token, patience })
+    }
+
+    async fn connect(&self) -> Result<Socket, Error> {
+        let unreachable = |why: &dyn std::fmt::Display| Error::Unreachable(why.to_string());
+        let request = format!("ws://{}/agent/v1/ws", self.authority);
+        let mut request = request.into_client_request().map_err(|why| Error::Malformed(why.to_string()))?;
+        if let Some(token) = &self.token {
+            let mut bearer = HeaderValue::try_from(format!("Bearer {token}"))
+                .map_err(|_| Error::Malformed("a token is plain text".to_owned()))?;
+            bearer.set_sensitive(true);
+            request.headers_mut().insert("authorization", bearer);
+        }
+        let stream = TcpStream::connect(&self.authority).await.map_err(|why| unreachable(&why))?;
+        stream.set_nodelay(true).map_err(|why| unreachable(&why))?;
+        match client_async(request, stream).await {
+            Ok((socket, _)) => Ok(socket),
+            Err(tungstenite::Error::Http(answer)) if matches!(answer.status().as_u16(), 401 | 403) => {
+                Err(Error::NotAllowed)
+            }
+            Err(why) => Err(unreachable(&why)),
+        }
+    }
+
+    /// Tries again as long as patience lasts.
+    async fn connect_again(&self) -> Result<Socket, Error> {
+        let until = Instant::now() + self.patience;
+        let mut pause = SHORTEST_PAUSE;
+        loop {
+            let attempt = timeout_at(until, self.connect()).await;
+            match attempt.unwrap_or_else(|_| Err(Error::Unreachable("no answer".to_owned()))) {
+                Err(Error::Unreachable(why)) if Instant::now() + pause >= until => {
+                    return Err(Error::Unreachable(why));
+                }
+                Err(Error::Unreachable(_)) => sleep(pause).await,
+                settled => return settled,
+            }
+            pause = (pause * 2).min(LONGEST_PAUSE);
+        }
+    }
+}
+
+pub(crate) struct Client {
+    orders: mpsc::UnboundedSender<Order>,
+    told: mpsc::UnboundedReceiver<Told>,
+}
+
+enum Order {
+    Say(Number, Call),
+    Forget(String),
+}
+
+impl Client {
+    /// Connects, with the first error that will not go away by itself.
+    pub(crate) async fn connect(address: Address) -> Result<Self, Error> {
+        let socket = address.connect_again().await?;
+        let (orders, inbox) = mpsc::unbounded_channel();
+        let (tell, told) = mpsc::unbounded_channel();
+        let mut random = [0; 12];
+        SystemRandom.fill(&mut random);
+        let key = Digest::of(&random).to_string();
+        let talk = Talk { key, inbox, tell, unanswered: BTreeMap::new(), sessions: BTreeSet::new() };
+        tokio::spawn(talk.run(address, socket));
+        Ok(Self { orders, told })
+    }
+}
+
+impl Line for Client {
+    fn say(&mut self, number: Number, call: Call) {
+        // Where the task is gone, `told` ends, and so does everything.
+        let _ = self.orders.send(Order::Say(number, call));
+    }
+
+    fn forget(&mut self, session: &str) {
+        let _ = self.orders.send(Order::Forget(session.to_owned()));
+    }
+
+    async fn told(&mut self) -> Option<Told> {
+        self.told.recv().await
+    }
+}
+
+struct Talk {
+    /// What the keys of this line begin with.
+    key: String,
+    inbox: mpsc::UnboundedReceiver<Order>,
+    tell: mpsc::UnboundedSender<Told>,
+    /// Calls as they were sent, by their numbers.
+    unanswered: BTreeMap<Number, String>,
+    /// Sessions to follow on a new connection.
+    sessions: BTreeSet<String>,
+}
+
+/// Nobody here wants to speak any more.
+struct Done;
+
+impl Talk {
+    async fn run(mut self, address: Address, mut socket: Socket) {
+        loop {
+            match self.converse(&mut socket).await {
+                Ok(Done) => {
+                    let _ = socket.close(None).await;
+                    return;
+                }
+                Err(_) => match address.connect_again().await {
+                    Ok(again) => socket = again,
+                    Err(error) => return self.give_up(&error),
+                },
+            }
+        }
+    }
+
+    /// Until the connection is lost.
+    async fn converse(&mut self, socket: &mut Socket) -> Result<Done, tungstenite::Error> {
+        for session in &self.sessions {
+            let follow = rpc(0, "session.follow", |out| member(out, "session_id", session));
+            socket.send(Message::text(follow)).await?;
+        }
+        for text in self.unanswered.values() {
+            socket.send(Message::text(text.clone())).await?;
+        }
+        let mut silent_at = Instant::now() + SILENCE;
+        loop {
+            tokio::select! {
+                order = self.inbox.recv() => match order {
+                    None if self.unanswered.is_empty() => return Ok(Done),
+                    None => std::future::pending().await,
+                    Some(Order::Forget(session)) => drop(self.sessions.remove(&session)),
+                    Some(Order::Say(number, call)) => {
+                        let text = said(number, &call, &self.key);
+                        self.unanswered.insert(number, text.clone());
+                        socket.send(Message::text(text)).await?;
+                    }
+                },
+                heard = timeout_at(silent_at, socket.next()) => {
+                    silent_at = Instant::now() + SILENCE;
+                    match heard {
+                        Ok(Some(Ok(Message::Text(text)))) => self.hear(&text),
+                        Ok(Some(Ok(Message::Close(_))) | None) | Err(_) => {
+                            return Err(tungstenite::Error::ConnectionClosed);
+                        }
+                        Ok(Some(Ok(_))) => {}
+                        Ok(Some(Err(error))) => return Err(error),
+                    }
+                }
+            }
+        }
+    }
+
+    fn hear(&mut self, text: &str) {
+        let mut tape = Tape::default();
+        let Ok(doc) = tape.read(text) else { return };
+        let root = doc.root();
+        let told = match root.member("method").and_then(|method| method.text()) {
+            Some(method) => root.member("params").and_then(|params| notice(&method, &params)),
+            None => answer(&root),
+        };
+        match &told {
+            Some(Told::Answer(number, result)) => {
+                // The follow-up of a new connection has the number of no call.
+                if self.unanswered.remove(number).is_none() {
+                    return;
+                }
+                if let Ok(json) = result
+                    && let Some(session) = text_member(json, "session_id")
+                {
+                    self.sessions.insert(session);
+                }
+            }
+            Some(Told::Stopped { session, .. }) => drop(self.sessions.remove(session)),
+            _ => {}
+        }
+        if let Some(told) = told {
+            let _ = self.tell.send(told);
+        }
+    }
+
+    fn give_up(mut self, error: &Error) {
+        for number in std::mem::take(&mut self.unanswered).into_keys() {
+            let _ = self.tell.send(Told::Answer(number, Err(error.clone())));
+        }
+    }
+}
+
+/// A call as it goes over the wire.
+fn said(number: Number, call: &Call, key: &str) -> String {
+    let method = match call {
+        Call::Start { .. } => "session.start",
+        Call::Events { .. } => "session.event",
+        Call::Output { .. } => "session.output",
+        Call::Ask { clarify: false, .. } => "session.ask",
+        Call::Ask { clarify: true, .. } => "session.clarify",
+    };
+    rpc(number, method, |out| {
+        member(out, "idempotency_key", &format!("{key}-{number}"));
+        match call {
+            Call::Start { body } => members(out, body),
+            Call::Ask { session, body, .. } => {
+                member(out, "session_id", session);
+                members(out, body);
+            }
+            Call::Events { session, events } => {
+                member(out, "session_id", session);
+                out.key("events");
+                out.open_array();
+                for event in events {
+                    out.raw(event);
+                }
+                out.close_array();
+            }
+            Call::Output { session, output_id, text, complete } => {
+                member(out, "session_id", session);
+                member(out, "output_id", output_id);
+                member(out, "text", text);
+                out.key("complete");
+                out.boolean(*complete);
+            }
+        }
+    })
+}
+
+fn rpc(number: Number, method: &str, params: impl FnOnce(&mut Writer)) -> String {
+    let mut out = Writer::default();
+    out.open_object();
+    member(&mut out, "jsonrpc", "2.0");
+    out.key("id");
+    out.integer(i64::try_from(number).unwrap_or(i64::MAX));
+    member(&mut out, "method", method);
+    out.key("params");
+    out.open_object();
+    params(&mut out);
+    out.close_object();
+    out.close_object();
+    out.finish()
+}
+
+fn member(out: &mut Writer, name: &str, text: &str) {
+    out.key(name);
+    out.text(text);
+}
+
+/// The members of an object that is JSON of our own.
+fn members(out: &mut Writer, json: &str) {
+    let mut tape = Tape::default();
+    let Ok(doc) = tape.read(json) else { return };
+    for (name, value) in doc.root().members() {
+        out.key(&name.text().unwrap_or_default());
+        out.raw(value.source());
+    }
+}
+
+fn text_member(json: &str, name: &str) -> Option<String> {
+    let mut tape = Tape::default();
+    let doc = tape.read(json).ok()?;
+    Some(doc.root().member(name)?.text()?.into_owned())
+}
+
+fn notice(method: &str, params: &Value<'_>) -> Option<Told> {
+    let text = |name| Some(params.member(name)?.text()?.into_owned());
+    match method {
+        "session.resolved" => {
+            Some(Told::Resolved { token: text("reply_token")?, outcome: params.source().to_owned() })
+        }
+        "session.stopped" => Some(Told::Stopped { session: text("session_id")?, reason: text("reason")? }),
+        _ => None,
+    }
+}
+
+fn answer(root: &Value<'_>) -> Option<Told> {
+    let number = root.member("id")?.number()?.as_i64()?;
+    let number = Number::try_from(number).ok()?;
+    if let Some(result) = root.member("result") {
+        return Some(Told::Answer(number, Ok(result.source().to_owned())));
+    }
+    let error = root.member("error")?;
+    let code = error.member("code").and_then(|code| code.number()?.as_i64());
+    let said = error.member("message").and_then(|said| said.text()).unwrap_or_default().into_owned();
+    let error = match code {
+        Some(-32_022) => Error::Unlawful(broken(&error)),
+        Some(-32_004) => Error::Stopped(Stop::Other),
+        Some(-32_003) => Error::NotAllowed,
+        Some(-32_029) => Error::TooMuch(said),
+        Some(-32_053) => Error::NotStored(said),
+        _ => Error::Malformed(said),
+    };
+    Some(Told::Answer(number, Err(error)))
+}
+
+fn broken(error: &Value<'_>) -> Vec<Broken> {
+    let findings = error.member("data").and_then(|data| data.member("findings"));
+    let findings = findings.iter().flat_map(Value::items);
+    findings
+        .map(|finding| {
+            let text = |name| finding.member(name).and_then(|value| value.text()).unwrap_or_default();
+            Broken {
+                rule: text("rule").into_owned(),
+                pointer: text("pointer").into_owned(),
+                message: text("message").into_owned(),
+            }
+        })
+        .collect()
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test says what went wrong by panicking")]
+mod tests {
+    use super::*;
+
+    fn address(url: &str) -> Result<String, Error> {
+        Address::new(url, None, Duration::ZERO).map(|address| address.authority)
+    }
+
+    #[test]
+    fn an_address_is_a_scheme_a_host_and_perhaps_a_port() {
+        assert_eq!(address("http://127.0.0.1:8787").unwrap(), "127.0.0.1:8787");
+        assert_eq!(address("http://hub.example/").unwrap(), "hub.example:80");
+        assert_eq!(address("http://[::1]").unwrap(), "[::1]:80");
+        assert_eq!(address("http://[::1]:9").unwrap(), "[::1]:9");
+        for bad in ["hub:1", "https://hub", "http://", "http://a/b", "http://me@hub", "http://a b"] {
+            assert!(matches!(address(bad), Err(Error::Malformed(_))), "{bad}");
+        }
+    }
+}

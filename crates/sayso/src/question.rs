@@ -1,0 +1,140 @@
+//! What did the person mean?
+
+use std::time::Duration;
+
+use seal::json::{Tape, Writer};
+
+use crate::consent::By;
+use crate::desk::member;
+use crate::error::{Error, Stop};
+use crate::redact::Cleaner;
+
+/// A question for what was meant (§4.4.2).
+///
+/// ```
+/// let question = sayso::Question::new("Which Ben?").choice("ben_a", "Ben Adams").choice("ben_o", "Ben Okri");
+/// # let _ = question;
+/// ```
+#[derive(Clone, Debug)]
+pub struct Question {
+    says: String,
+    context: Option<String>,
+    kinds: Vec<&'static str>,
+    choices: Vec<(String, String)>,
+    timeout: Duration,
+}
+
+impl Question {
+    /// Asks for an answer in words.
+    pub fn new(question: impl Into<String>) -> Self {
+        Self {
+            says: question.into(),
+            context: None,
+            kinds: Vec::new(),
+            choices: Vec::new(),
+            timeout: Duration::from_mins(5),
+        }
+    }
+
+    /// Asks for yes or no.
+    #[must_use]
+    pub fn yes_or_no(mut self) -> Self {
+        self.kinds.push("yes_no");
+        self
+    }
+
+    /// Asks for a number.
+    #[must_use]
+    pub fn number(mut self) -> Self {
+        self.kinds.push("numeric");
+        self
+    }
+
+    /// An answer to choose: what comes back, and what the person is told.
+    #[must_use]
+    pub fn choice(mut self, value: impl Into<String>, label: impl Into<String>) -> Self {
+        self.choices.push((value.into(), label.into()));
+        self
+    }
+
+    /// Why the agent asks.
+    #[must_use]
+    pub fn because(mut self, context: impl Into<String>) -> Self {
+        self.context = Some(context.into());
+        self
+    }
+
+    /// How long the person has, in whole seconds; five minutes if nothing is said.
+    #[must_use]
+    pub fn within(mut self, time: Duration) -> Self {
+        self.timeout = time;
+        self
+    }
+
+    pub(crate) fn body(&self, cleaner: &Cleaner) -> String {
+        let mut out = Writer::default();
+        out.open_object();
+        let question = cleaner.clean(&self.says);
+        cleaner.write(&mut out, "question", &question);
+        cleaner.write(&mut out, "summary_normal", &question);
+        if let Some(context) = &self.context {
+            cleaner.write(&mut out, "context", context);
+        }
+        out.key("timeout_seconds");
+        out.integer(i64::try_from(self.timeout.as_secs()).unwrap_or(i64::MAX));
+        let chosen = (!self.choices.is_empty()).then_some("multiple_choice");
+        let kinds: Vec<_> = self.kinds.iter().copied().chain(chosen).collect();
+        if !kinds.is_empty() {
+            out.key("accepted_response_kinds");
+            out.open_array();
+            for kind in kinds {
+                out.text(kind);
+            }
+            out.close_array();
+        }
+        if chosen.is_some() {
+            out.key("choices");
+            out.open_array();
+            for (value, label) in &self.choices {
+                out.open_object();
+                out.key("value");
+                out.text(value);
+                cleaner.write(&mut out, "label", label);
+                out.close_object();
+            }
+            out.close_array();
+        }
+        out.close_object();
+        out.finish()
+    }
+}
+
+/// What the person meant.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Clarified {
+    /// In words, or the value of the choice.
+    Text(String),
+    /// Yes or no.
+    YesNo(bool),
+    /// A number.
+    Number(f64),
+    /// Nothing was answered.
+    Nothing(By),
+}
+
+impl Clarified {
+    pub(crate) fn of(outcome: &str) -> Result<Self, Error> {
+        if member(outcome, "status").as_deref() == Some("stopped") {
+            return Err(Error::Stopped(Stop::Person));
+        }
+        let by = By::of(member(outcome, "by").as_deref().unwrap_or_default());
+        let mut tape = Tape::default();
+        let doc = tape.read(outcome).map_err(|why| Error::Malformed(why.to_string()))?;
+        let Some(response) = doc.root().member("response") else { return Ok(Self::Nothing(by)) };
+        let text = response.text().map(|text| Self::Text(text.into_owned()));
+        let yes_no = || response.boolean().map(Self::YesNo);
+        let number = || response.number().map(|number| Self::Number(number.as_f64()));
+        Ok(text.or_else(yes_no).or_else(number).unwrap_or(Self::Nothing(by)))
+    }
+}

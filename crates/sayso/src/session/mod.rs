@@ -1,0 +1,225 @@
+//! A session: one request of a person, from its start to one honest end.
+//!
+//! - `tool`: calls of tools, from saying that one runs to saying how it ended.
+//! - `say`: what is said with more than words: progress, failure, handing off.
+
+mod say;
+mod tool;
+
+use std::future::Future;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use seal::json::Writer;
+
+pub use say::{Cause, Failure, HandOff, Progress, Target};
+pub use tool::{Call, Tool};
+
+use crate::consent::{Action, Answer, Granted};
+use crate::desk::{LEFT, Started};
+use crate::error::{CallError, Error, Stop};
+use crate::question::{Clarified, Question};
+use crate::redact::Cleaner;
+use crate::track::Intent;
+use crate::words::Words;
+
+/// A session that is open. Every method says something to whoever listens, and returns when that holds; the changes of
+/// state that the protocol wants are said by themselves.
+///
+/// A session ends by [`finish`](Self::finish), [`fail`](Self::fail) or [`cancel`](Self::cancel), each of which takes it.
+/// One that is dropped before, by a panic, a timeout or for whatever reason, has its tools and outputs closed and listeners
+/// are told that its agent stopped in the middle. A session with an open tool cannot be ended:
+///
+/// ```compile_fail,E0505
+/// async fn too_early(session: sayso::Session) -> Result<(), sayso::Error> {
+///     let tool = session.tool("weather").says("Looking at the sky.").start().await?;
+///     session.finish("Done.").await?;
+///     tool.done("It rains.").await
+/// }
+/// ```
+///
+/// and nothing can be said after the end:
+///
+/// ```compile_fail,E0382
+/// async fn too_late(session: sayso::Session) -> Result<(), sayso::Error> {
+///     session.finish("Done.").await?;
+///     session.think("One more thing.").await
+/// }
+/// ```
+#[must_use = "a session that is dropped is ended as left in the middle"]
+pub struct Session {
+    started: Started,
+    cleaner: Cleaner,
+    calls: AtomicU64,
+}
+
+impl Session {
+    pub(crate) fn new(started: Started, cleaner: Cleaner) -> Self {
+        Self { started, cleaner, calls: AtomicU64::new(0) }
+    }
+
+    /// Its id.
+    pub fn id(&self) -> &str {
+        &self.started.id
+    }
+
+    /// The agent thinks, about this.
+    pub async fn think(&self, words: impl Into<Words>) -> Result<(), Error> {
+        self.state("thinking", &words.into()).await
+    }
+
+    /// The agent decides between ways to go on.
+    pub async fn decide(&self, words: impl Into<Words>) -> Result<(), Error> {
+        self.state("deciding", &words.into()).await
+    }
+
+    /// A long task has moved on.
+    pub async fn progress(&self, progress: Progress) -> Result<(), Error> {
+        let event = Self::event("progress.updated", |out| progress.write(out, &self.cleaner));
+        self.say(Intent::Event(event)).await.map(drop)
+    }
+
+    /// A tool that may be called without asking. What is irreversible or of high risk is [asked](Self::ask) for.
+    pub fn tool(&self, name: impl Into<String>) -> Call<'_> {
+        Call::new(self, name.into())
+    }
+
+    /// Text of the model as it comes, cut wherever it is cut. Listeners get it in the pieces that they want. What may be the
+    /// beginning of a secret is held until the rest is there.
+    pub async fn output(&self, text: impl Into<String>) -> Result<(), Error> {
+        self.say(Intent::Output { text: text.into(), complete: false }).await.map(drop)
+    }
+
+    /// The output is whole. It is also when the agent goes on to something else.
+    pub async fn output_done(&self) -> Result<(), Error> {
+        self.say(Intent::Output { text: String::new(), complete: true }).await.map(drop)
+    }
+
+    /// Asks the person, and waits.
+    pub async fn ask(&self, action: Action) -> Result<Answer, Error> {
+        let body = action.body(&self.cleaner)?;
+        let outcome = self.say(Intent::Ask { body, clarify: false }).await?;
+        action.answered(&self.started.id, &outcome)
+    }
+
+    /// Spends a consent: says that the call is made, makes it with the arguments that were consented to, and says how it
+    /// ended. If the person stops the session meanwhile, the tool's future is dropped.
+    pub async fn call<T, E, F>(
+        &self,
+        granted: Granted,
+        tool: impl FnOnce(String) -> F,
+    ) -> Result<T, CallError<E>>
+    where
+        E: std::fmt::Display,
+        F: Future<Output = Result<T, E>>,
+    {
+        let (open, arguments) = self.spend(granted).await?;
+        open.run(tool(arguments), None).await
+    }
+
+    /// Spends a consent and says that the call is made; making it, and saying how it ended, is left to the caller.
+    pub async fn begin(&self, granted: Granted) -> Result<Tool<'_>, Error> {
+        self.spend(granted).await.map(|(open, _)| open)
+    }
+
+    async fn spend(&self, granted: Granted) -> Result<(Tool<'_>, String), Error> {
+        let spent = granted.spend(&self.started.id, &self.cleaner)?;
+        let open = Tool::open(self, spent.tool, &spent.payload).await?;
+        Ok((open, spent.arguments))
+    }
+
+    /// Asks what was meant, and waits.
+    pub async fn clarify(&self, question: Question) -> Result<Clarified, Error> {
+        let body = question.body(&self.cleaner);
+        let outcome = self.say(Intent::Ask { body, clarify: true }).await?;
+        Clarified::of(&outcome)
+    }
+
+    /// Asks that somebody else goes on. The session is still to be ended.
+    pub async fn hand_off(&self, hand_off: HandOff) -> Result<(), Error> {
+        let event = Self::event("handoff.requested", |out| hand_off.write(out, &self.cleaner));
+        self.say(Intent::HandOff(event)).await.map(drop)
+    }
+
+    /// It did what was asked.
+    pub async fn finish(self, words: impl Into<Words>) -> Result<(), Error> {
+        let words = words.into();
+        let event = Self::event("session.completed", |out| {
+            words.write(out, &self.cleaner);
+            out.key("duration_ms");
+            out.integer(i64::try_from(self.started.at.elapsed().as_millis()).unwrap_or(i64::MAX));
+            out.key("tool_invocations_count");
+            out.integer(i64::try_from(self.calls.load(Ordering::Relaxed)).unwrap_or(i64::MAX));
+        });
+        self.end(event).await
+    }
+
+    /// It failed.
+    pub async fn fail(self, failure: impl Into<Failure>) -> Result<(), Error> {
+        let failure = failure.into();
+        let event = Self::event("session.errored", |out| failure.write(out, &self.cleaner));
+        self.end(event).await
+    }
+
+    /// The agent ends it before it is done.
+    pub async fn cancel(self, words: impl Into<Words>) -> Result<(), Error> {
+        let words = words.into();
+        let event = Self::event("session.cancelled", |out| {
+            out.key("cancelled_by");
+            out.text("producer");
+            words.write(out, &self.cleaner);
+        });
+        self.end(event).await
+    }
+
+    /// Waits until the session is over by another's word than the agent's: the person stops it, most of all. Whatever the
+    /// agent does meanwhile should be dropped then; [`Session::call`] and [`Call::run`] do so.
+    pub async fn stopped(&self) -> Stop {
+        let mut stop = self.started.stop.clone();
+        stop.wait_for(Option::is_some).await.ok().and_then(|stop| *stop).unwrap_or(Stop::Other)
+    }
+
+    async fn state(&self, to: &'static str, words: &Words) -> Result<(), Error> {
+        let words = &words.cleaned(&self.cleaner);
+        let event = Self::event("state.changed", |out| {
+            out.key("to_state");
+            out.text(to);
+            words.write(out, &self.cleaner);
+        });
+        let instead = Progress::says(words.clone());
+        let instead = Self::event("progress.updated", |out| instead.write(out, &self.cleaner));
+        self.say(Intent::State { to, event, instead }).await.map(drop)
+    }
+
+    fn event(kind: &str, payload: impl FnOnce(&mut Writer)) -> String {
+        let mut out = Writer::default();
+        out.open_object();
+        out.key("type");
+        out.text(&format!("aaep:agent.{kind}"));
+        payload(&mut out);
+        out.close_object();
+        out.finish()
+    }
+
+    async fn say(&self, intent: Intent) -> Result<String, Error> {
+        if let Some(stop) = *self.started.stop.borrow() {
+            return Err(Error::Stopped(stop));
+        }
+        let said = self.started.orders.say(&self.started.id, intent).await;
+        match (said, *self.started.stop.borrow()) {
+            (Err(Error::Stopped(_)), Some(stop)) => Err(Error::Stopped(stop)),
+            (said, _) => said,
+        }
+    }
+
+    async fn end(mut self, event: String) -> Result<(), Error> {
+        // Ordered before it is awaited: a future that is dropped from here on takes nothing back.
+        self.started.ended = true;
+        self.say(Intent::End { event, why: LEFT }).await.map(drop)
+    }
+}
+
+impl std::fmt::Debug for Session {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Session").field(&self.id()).finish()
+    }
+}

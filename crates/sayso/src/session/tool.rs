@@ -1,0 +1,226 @@
+//! Calls of tools: said before they are made, and always said to have ended.
+
+use std::fmt;
+use std::future::Future;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use seal::json::{Tape, Writer};
+
+use super::Session;
+use super::say::short;
+use crate::consent::{Risk, danger};
+use crate::desk::{LEFT, Order};
+use crate::error::{CallError, Error};
+use crate::track::{Intent, left};
+use crate::words::Words;
+
+/// A call that needs no consent and has not been made.
+#[must_use = "nothing is said before it is started or run"]
+pub struct Call<'s> {
+    session: &'s Session,
+    tool: String,
+    words: Option<Words>,
+    arguments: Option<String>,
+    risk: Risk,
+    limit: Option<Duration>,
+}
+
+impl<'s> Call<'s> {
+    pub(super) fn new(session: &'s Session, tool: String) -> Self {
+        Self { session, tool, words: None, arguments: None, risk: Risk::Low, limit: None }
+    }
+
+    /// What this call does.
+    pub fn says(mut self, words: impl Into<Words>) -> Self {
+        self.words = Some(words.into());
+        self
+    }
+
+    /// The arguments in words.
+    pub fn with(mut self, arguments: impl Into<String>) -> Self {
+        self.arguments = Some(arguments.into());
+        self
+    }
+
+    /// It could do some harm. What could do much is asked for.
+    pub fn medium_risk(mut self) -> Self {
+        self.risk = Risk::Medium;
+        self
+    }
+
+    /// How long [`run`](Self::run) lets it take.
+    pub fn within(mut self, limit: Duration) -> Self {
+        self.limit = Some(limit);
+        self
+    }
+
+    /// Says that the tool runs from now on.
+    pub async fn start(self) -> Result<Tool<'s>, Error> {
+        let cleaner = &self.session.cleaner;
+        let mut out = Writer::default();
+        out.open_object();
+        danger(&mut out, self.risk, false);
+        let words = self.words.unwrap_or_else(|| Words::new(format!("Using {}.", self.tool)));
+        words.write(&mut out, cleaner);
+        if let Some(arguments) = &self.arguments {
+            cleaner.write(&mut out, "args_summary", arguments);
+        }
+        out.close_object();
+        Tool::open(self.session, self.tool, &out.finish()).await
+    }
+
+    /// Says that the tool runs, runs it, and says how it ended. It is dropped when its time is over, or when the person
+    /// stops the session.
+    pub async fn run<T, E: fmt::Display>(
+        self,
+        tool: impl Future<Output = Result<T, E>>,
+    ) -> Result<T, CallError<E>> {
+        let limit = self.limit;
+        self.start().await?.run(tool, limit).await
+    }
+}
+
+impl fmt::Debug for Call<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Call").field(&self.tool).finish()
+    }
+}
+
+/// A call that is open: it has been said that the tool runs, and must be said how it ended. One that is dropped is said to
+/// have been left.
+#[must_use = "a tool that is dropped is said to have been left in the middle"]
+pub struct Tool<'s> {
+    session: &'s Session,
+    name: String,
+    call: String,
+    since: Instant,
+    open: bool,
+}
+
+impl<'s> Tool<'s> {
+    /// Says that a tool runs; `payload` is an object of all but the type, the tool and the call.
+    pub(super) async fn open(session: &'s Session, tool: String, payload: &str) -> Result<Self, Error> {
+        let call = format!("call_{}", session.calls.fetch_add(1, Ordering::Relaxed) + 1);
+        let event = Session::event("tool.invoked", |out| {
+            for (name, text) in [("tool", &tool), ("tool_call_id", &call)] {
+                out.key(name);
+                out.text(text);
+            }
+            let mut tape = Tape::default();
+            if let Ok(doc) = tape.read(payload) {
+                for (name, value) in doc.root().members() {
+                    out.key(&name.text().unwrap_or_default());
+                    out.raw(value.source());
+                }
+            }
+        });
+        // Made before it is said: if this future is dropped meanwhile, the call is closed all the same.
+        let open = Self { session, name: tool, call, since: Instant::now(), open: true };
+        let intent = Intent::Invoke { call: open.call.clone(), tool: open.name.clone(), event };
+        match session.say(intent).await {
+            Ok(_) => Ok(open),
+            Err(error) => {
+                open.forget();
+                Err(error)
+            }
+        }
+    }
+
+    /// It did what it should.
+    pub async fn done(self, words: impl Into<Words>) -> Result<(), Error> {
+        self.close("success", &words.into(), None).await
+    }
+
+    /// It failed, for this reason.
+    pub async fn failed(self, why: impl Into<String>) -> Result<(), Error> {
+        let why = short(&self.session.cleaner.clean(&why.into()));
+        let words = Words::new(format!("{} failed: {why}", self.name));
+        self.close("error", &words, Some(&why)).await
+    }
+
+    /// It took too long.
+    pub async fn timed_out(self) -> Result<(), Error> {
+        let why = format!("{} took too long.", self.name);
+        self.close("timeout", &Words::new(why.as_str()), Some(&why)).await
+    }
+
+    pub(super) async fn run<T, E: fmt::Display>(
+        self,
+        tool: impl Future<Output = Result<T, E>>,
+        limit: Option<Duration>,
+    ) -> Result<T, CallError<E>> {
+        let session = self.session;
+        let ended = tokio::select! {
+            ended = within(limit, tool) => ended,
+            stop = session.stopped() => {
+                self.forget();
+                return Err(Error::Stopped(stop).into());
+            }
+        };
+        match ended {
+            Some(Ok(value)) => {
+                let words = Words::new(format!("{} is done.", self.name));
+                self.close("success", &words, None).await?;
+                Ok(value)
+            }
+            Some(Err(error)) => {
+                self.failed(error.to_string()).await?;
+                Err(CallError::Tool(error))
+            }
+            None => {
+                self.timed_out().await?;
+                Err(CallError::TimedOut)
+            }
+        }
+    }
+
+    async fn close(mut self, status: &str, words: &Words, error: Option<&str>) -> Result<(), Error> {
+        let event = Session::event("tool.completed", |out| {
+            for (name, text) in [("tool", &*self.name), ("tool_call_id", &self.call), ("status", status)] {
+                out.key(name);
+                out.text(text);
+            }
+            words.write(out, &self.session.cleaner);
+            if let Some(error) = error {
+                self.session.cleaner.write(out, "error_message", error);
+            }
+            out.key("duration_ms");
+            out.integer(i64::try_from(self.since.elapsed().as_millis()).unwrap_or(i64::MAX));
+        });
+        let said = self.session.say(Intent::Complete { call: self.call.clone(), event }).await;
+        // What was refused is still open, and is closed in plain words when it is dropped.
+        self.open = said.is_err();
+        said.map(drop)
+    }
+
+    /// There is nothing to close.
+    fn forget(mut self) {
+        self.open = false;
+    }
+}
+
+impl Drop for Tool<'_> {
+    fn drop(&mut self) {
+        if self.open {
+            let event = left(&self.name, &self.call, LEFT);
+            let intent = Intent::Complete { call: self.call.clone(), event };
+            let session = self.session.started.id.clone();
+            self.session.started.orders.order(Order::Do { session, intent, reply: None });
+        }
+    }
+}
+
+impl fmt::Debug for Tool<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} as {}", self.name, self.call)
+    }
+}
+
+/// `None` when the time is over.
+async fn within<T>(limit: Option<Duration>, work: impl Future<Output = T>) -> Option<T> {
+    match limit {
+        None => Some(work.await),
+        Some(limit) => tokio::time::timeout(limit, work).await.ok(),
+    }
+}

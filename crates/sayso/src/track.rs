@@ -1,0 +1,181 @@
+//! What is open in a session, and the events that follow from what its agent wants to say: the state changes that the
+//! protocol wants, and what must be closed before the end.
+
+use std::collections::BTreeMap;
+
+use seal::json::Writer;
+
+use crate::line::Call;
+use crate::redact::{Cleaner, Held};
+
+/// What an agent wants to say.
+#[derive(Debug)]
+pub(crate) enum Intent {
+    /// It is in another state. While a person is asked, `instead` is said: the state is that of waiting.
+    State { to: &'static str, event: String, instead: String },
+    /// An event that changes nothing here.
+    Event(String),
+    /// A tool is about to run.
+    Invoke { call: String, tool: String, event: String },
+    /// A tool has ended.
+    Complete { call: String, event: String },
+    /// Text of the model, and whether that was all.
+    Output { text: String, complete: bool },
+    /// A question.
+    Ask { body: String, clarify: bool },
+    /// Somebody else must go on.
+    HandOff(String),
+    /// The session's last event. `why` is said for the tools that are still open.
+    End { event: String, why: &'static str },
+}
+
+const THINKING: &str = "thinking";
+const CALLING: &str = "calling_tool";
+const WAITING: &str = "awaiting_input";
+
+/// A session as its agent knows it. The hub is the judge; this only knows what to say.
+#[derive(Debug)]
+pub(crate) struct Track {
+    session: String,
+    state: &'static str,
+    /// Questions that are not resolved.
+    asking: usize,
+    /// Calls that are open, and their tools.
+    tools: BTreeMap<String, String>,
+    writing: bool,
+    /// Outputs that are whole: each has a name of its own.
+    outputs: u64,
+    /// The end of an output of which it cannot be told yet whether it is a secret.
+    held: Held,
+    cleaner: Cleaner,
+}
+
+impl Track {
+    pub(crate) fn new(session: String, cleaner: Cleaner) -> Self {
+        let (tools, held) = (BTreeMap::new(), Held::default());
+        Self { session, state: "idle", asking: 0, tools, writing: false, outputs: 0, held, cleaner }
+    }
+
+    /// What must be said before: an output that is open is whole when the agent goes on to something else.
+    pub(crate) fn before(&self, intent: &Intent) -> Option<Intent> {
+        let goes_on = !matches!(intent, Intent::Output { .. } | Intent::Event(_) | Intent::Complete { .. });
+        ((self.writing || !self.held.is_empty()) && goes_on)
+            .then(|| Intent::Output { text: String::new(), complete: true })
+    }
+
+    /// The call that says it; none if there is nothing to say.
+    pub(crate) fn call(&mut self, intent: &Intent) -> Option<Call> {
+        let session = self.session.clone();
+        let mut events = Vec::new();
+        match intent {
+            Intent::Output { text, complete } => {
+                let text = self.held.push(text, *complete, &self.cleaner);
+                let nothing = text.is_empty() && !(*complete && self.writing);
+                let output_id = format!("out_{}", self.outputs + 1);
+                return (!nothing).then_some(Call::Output { session, output_id, text, complete: *complete });
+            }
+            Intent::Ask { body, clarify } => {
+                return Some(Call::Ask { session, body: body.clone(), clarify: *clarify });
+            }
+            Intent::State { event, instead, .. } => {
+                events.push(if self.asking > 0 { instead } else { event }.clone());
+            }
+            Intent::Event(event) => events.push(event.clone()),
+            Intent::Invoke { event, .. } => {
+                if self.state != CALLING {
+                    events.extend(self.enter(CALLING));
+                }
+                events.push(event.clone());
+            }
+            Intent::Complete { call, event } => {
+                if !self.tools.contains_key(call) {
+                    return None;
+                }
+                events.push(event.clone());
+                if self.tools.len() == 1 && self.state == CALLING {
+                    events.extend(self.enter(THINKING));
+                }
+            }
+            Intent::HandOff(event) => {
+                events.extend(self.enter("handing_off"));
+                events.push(event.clone());
+            }
+            Intent::End { event, why } => {
+                events.extend(self.tools.iter().map(|(call, tool)| left(tool, call, why)));
+                events.push(event.clone());
+            }
+        }
+        (!events.is_empty()).then_some(Call::Events { session, events })
+    }
+
+    /// It was said.
+    pub(crate) fn done(&mut self, intent: &Intent) {
+        let asks = self.asking > 0;
+        match intent {
+            Intent::State { to, .. } if !asks => self.state = to,
+            Intent::Invoke { call, tool, .. } => {
+                self.tools.insert(call.clone(), tool.clone());
+                if !asks {
+                    self.state = CALLING;
+                }
+            }
+            Intent::Complete { call, .. } => {
+                self.tools.remove(call);
+                if self.tools.is_empty() && self.state == CALLING {
+                    self.state = THINKING;
+                }
+            }
+            Intent::Output { complete, .. } => {
+                self.writing = !complete;
+                self.outputs += u64::from(*complete);
+                self.state = if *complete { THINKING } else { "writing_output" };
+            }
+            Intent::Ask { .. } => {
+                self.asking += 1;
+                self.state = WAITING;
+            }
+            Intent::HandOff(_) if !asks => self.state = "handing_off",
+            Intent::End { .. } => self.tools.clear(),
+            Intent::State { .. } | Intent::Event(_) | Intent::HandOff(_) => {}
+        }
+    }
+
+    /// A question is resolved; the hub has said so to everybody.
+    pub(crate) fn resolved(&mut self) {
+        self.asking = self.asking.saturating_sub(1);
+        if self.asking == 0 {
+            self.state = THINKING;
+        }
+    }
+
+    /// A change of state. While a person is asked there is none: to leave `awaiting_input` is to say that it is resolved.
+    fn enter(&self, to: &str) -> Option<String> {
+        (self.asking == 0).then(|| format!(r#"{{"type":"aaep:agent.state.changed","to_state":"{to}"}}"#))
+    }
+}
+
+/// A tool that nobody waits for any more.
+pub(crate) fn left(tool: &str, call: &str, why: &str) -> String {
+    let mut out = Writer::default();
+    out.open_object();
+    for (name, text) in [
+        ("type", "aaep:agent.tool.completed"),
+        ("tool", tool),
+        ("tool_call_id", call),
+        ("status", "error"),
+        ("summary_normal", why),
+        ("error_message", why),
+    ] {
+        out.key(name);
+        out.text(text);
+    }
+    english(&mut out);
+    out.close_object();
+    out.finish()
+}
+
+/// What the library itself says is in English.
+pub(crate) fn english(out: &mut Writer) {
+    out.key("localization_hints");
+    out.raw(r#"{"primary_language":"en"}"#);
+}

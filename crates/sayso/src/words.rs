@@ -1,0 +1,81 @@
+//! One thing in three lengths, for those who want to hear little or much.
+
+use seal::json::Writer;
+
+use crate::redact::Cleaner;
+
+/// What people are told: in words, and if you like in few and in many.
+///
+/// ```
+/// use sayso::Words;
+/// let words = Words::new("Looking up the weather in Oslo.").terse("Weather in Oslo.");
+/// let short: Words = "Thinking.".into();
+/// # let _ = (words, short);
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Words {
+    normal: String,
+    terse: Option<String>,
+    detailed: Option<String>,
+}
+
+impl Words {
+    /// In words.
+    pub fn new(normal: impl Into<String>) -> Self {
+        Self { normal: normal.into(), terse: None, detailed: None }
+    }
+
+    /// And in few.
+    #[must_use]
+    pub fn terse(mut self, terse: impl Into<String>) -> Self {
+        self.terse = Some(terse.into());
+        self
+    }
+
+    /// And in many.
+    #[must_use]
+    pub fn detailed(mut self, detailed: impl Into<String>) -> Self {
+        self.detailed = Some(detailed.into());
+        self
+    }
+
+    /// The three summaries, without secrets.
+    pub(crate) fn write(&self, out: &mut Writer, cleaner: &Cleaner) {
+        let all = [
+            ("summary_terse", self.terse.as_deref()),
+            ("summary_normal", Some(self.normal.as_str())),
+            ("summary_detailed", self.detailed.as_deref()),
+        ];
+        for (name, text) in all {
+            if let Some(text) = text {
+                cleaner.write(out, name, text);
+            }
+        }
+    }
+
+    /// Itself without secrets, for what is told twice: they are counted once.
+    pub(crate) fn cleaned(&self, cleaner: &Cleaner) -> Self {
+        let clean = |text: &String| cleaner.clean(text).into_owned();
+        Self {
+            normal: clean(&self.normal),
+            terse: self.terse.as_ref().map(clean),
+            detailed: self.detailed.as_ref().map(clean),
+        }
+    }
+
+    pub(crate) fn normal(&self) -> &str {
+        &self.normal
+    }
+}
+
+impl From<&str> for Words {
+    fn from(normal: &str) -> Self {
+        Self::new(normal)
+    }
+}
+
+impl From<String> for Words {
+    fn from(normal: String) -> Self {
+        Self::new(normal)
+    }
+}

@@ -1,0 +1,160 @@
+//! A hub of either kind, and a person who listens to it.
+
+use std::time::Duration;
+
+use futures_util::{SinkExt, StreamExt};
+use sayso::{Hub, Session};
+use serde_json::{Value, json};
+use tokio::net::TcpStream;
+use tokio_tungstenite::tungstenite::{ClientRequestBuilder, Message};
+use tokio_tungstenite::{WebSocketStream, client_async};
+
+/// Long enough for any machine; who waits for longer has found a fault.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+#[derive(Clone, Copy)]
+pub(crate) enum Kind {
+    Embedded,
+    Client,
+}
+
+pub(crate) struct Stage {
+    pub(crate) hub: Hub,
+    /// The hub itself, where `hub` is the way to it.
+    inside: Option<Hub>,
+    pub(crate) person: Person,
+}
+
+impl Stage {
+    pub(crate) async fn new(kind: Kind) -> Self {
+        let inside = Hub::embedded().agent("bank").listen("127.0.0.1:0").open().unwrap();
+        let address = inside.address().unwrap().to_string();
+        let person = Person::listen(&address).await;
+        match kind {
+            Kind::Embedded => Self { hub: inside, inside: None, person },
+            Kind::Client => {
+                let hub = Hub::connect(format!("http://{address}")).open().await.unwrap();
+                Self { hub, inside: Some(inside), person }
+            }
+        }
+    }
+
+    pub(crate) async fn session(&mut self) -> Session {
+        let session = self.hub.session("Pay Ben.").start().await.unwrap();
+        assert_eq!(self.person.hears().await["type"], "aaep:agent.session.started");
+        session
+    }
+
+    /// What the hub of this stage can be reached under by others.
+    pub(crate) fn address(&self) -> String {
+        let hub = self.inside.as_ref().unwrap_or(&self.hub);
+        hub.address().unwrap().to_string()
+    }
+}
+
+/// Somebody who hears everything and answers.
+pub(crate) struct Person {
+    socket: WebSocketStream<TcpStream>,
+    subscription: String,
+}
+
+impl Person {
+    pub(crate) async fn listen(address: &str) -> Self {
+        let uri = format!("ws://{address}/aaep/v1/ws").parse().unwrap();
+        let wanted = ClientRequestBuilder::new(uri).with_sub_protocol("aaep.v1");
+        let stream = TcpStream::connect(address).await.unwrap();
+        let (socket, _) = client_async(wanted, stream).await.unwrap();
+        let mut person = Self { socket, subscription: String::new() };
+        let capabilities = json!({
+            "supports_confirmation_reply": true, "supports_clarification_reply": true, "verbosity": "detailed",
+        });
+        person
+            .says(&json!({
+                "type": "subscription.request", "aaep_version": "1.0.0", "subscriber_id": "person",
+                "capabilities": capabilities,
+            }))
+            .await;
+        let accepted = person.hears().await;
+        accepted["subscription_id"].as_str().unwrap().clone_into(&mut person.subscription);
+        person
+    }
+
+    pub(crate) async fn hears(&mut self) -> Value {
+        let until = tokio::time::Instant::now() + PATIENCE;
+        loop {
+            let next = tokio::time::timeout_at(until, self.socket.next()).await;
+            match next.expect("something is to be heard").unwrap().unwrap() {
+                Message::Text(text) => return serde_json::from_str(&text).unwrap(),
+                Message::Close(frame) => panic!("the hub is gone: {frame:?}"),
+                _ => {}
+            }
+        }
+    }
+
+    /// Everything up to the first event of that type, which is the last.
+    pub(crate) async fn hears_until(&mut self, kind: &str) -> Vec<Value> {
+        let mut heard = Vec::new();
+        loop {
+            let event = self.hears().await;
+            let is = event["type"] == format!("aaep:agent.{kind}");
+            heard.push(event);
+            if is {
+                return heard;
+            }
+        }
+    }
+
+    pub(crate) async fn says(&mut self, message: &Value) {
+        self.socket.send(Message::text(message.to_string())).await.unwrap();
+    }
+
+    /// Waits for a question, and answers it.
+    pub(crate) async fn decides(&mut self, decision: &str) -> Value {
+        let asked = self.hears_until("awaiting.confirmation").await.pop().unwrap();
+        self.answers(&asked, decision).await;
+        asked
+    }
+
+    pub(crate) async fn answers(&mut self, asked: &Value, decision: &str) {
+        self.says(&json!({
+            "type": "confirmation.reply", "reply_token": asked["reply_token"], "decision": decision,
+            "subscription_id": self.subscription, "timestamp": now(),
+        }))
+        .await;
+    }
+
+    pub(crate) async fn explains(&mut self, response: Value) {
+        let asked = self.hears_until("awaiting.clarification").await.pop().unwrap();
+        self.says(&json!({
+            "type": "clarification.reply", "reply_token": asked["reply_token"], "response": response,
+            "subscription_id": self.subscription, "timestamp": now(),
+        }))
+        .await;
+    }
+
+    pub(crate) async fn stops(&mut self, session: &str) {
+        let stop = json!({
+            "type": "sayso:session.stop", "session_id": session, "subscription_id": self.subscription,
+            "timestamp": now(),
+        });
+        self.says(&stop).await;
+    }
+}
+
+fn now() -> String {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
+    seal::Timestamp::from_unix_millis(i64::try_from(now.as_millis()).unwrap()).unwrap().to_string()
+}
+
+/// The types of events, and of changes of state where they go.
+pub(crate) fn told(events: &[Value]) -> Vec<String> {
+    let told = |event: &Value| {
+        let kind = event["type"].as_str().unwrap().trim_start_matches("aaep:agent.");
+        match (kind, event["status"].as_str()) {
+            ("state.changed", _) => event["to_state"].as_str().unwrap().to_owned(),
+            (kind, Some(status)) => format!("{kind} {status}"),
+            (kind, None) => kind.to_owned(),
+        }
+    };
+    events.iter().map(told).collect()
+}

@@ -1,0 +1,131 @@
+//! What only a hub elsewhere can do: be unreachable, refuse a token, go away and come back.
+
+#![cfg(all(feature = "client", feature = "embedded"))]
+#![allow(
+    clippy::expect_used,
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test says what went wrong by panicking"
+)]
+
+#[allow(dead_code, reason = "shared with another test")]
+#[path = "both/stage.rs"]
+mod stage;
+
+use std::time::Duration;
+
+use sayso::{Action, Answer, Error, Hub, Stop};
+use stage::{Kind, Person, Stage};
+use tokio::io::{AsyncReadExt, AsyncWriteExt, copy_bidirectional};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinHandle;
+
+/// A way to a hub that can be cut.
+struct Way {
+    address: String,
+    task: JoinHandle<()>,
+}
+
+impl Way {
+    async fn to(hub: String) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        Self { address, task: tokio::spawn(carry(listener, hub)) }
+    }
+
+    /// Cuts every connection, and takes new ones.
+    async fn cut(&mut self, hub: String) {
+        self.task.abort();
+        let _ = (&mut self.task).await;
+        let listener = TcpListener::bind(&self.address).await.unwrap();
+        self.task = tokio::spawn(carry(listener, hub));
+    }
+}
+
+async fn carry(listener: TcpListener, hub: String) {
+    let own = listener.local_addr().unwrap().to_string();
+    let mut all = tokio::task::JoinSet::new();
+    loop {
+        let (mut from, _) = listener.accept().await.unwrap();
+        let mut to = TcpStream::connect(&hub).await.unwrap();
+        let (own, hub) = (own.clone(), hub.clone());
+        all.spawn(async move {
+            // The hub looks at the host that is asked for.
+            let mut head = Vec::new();
+            while !head.ends_with(b"\r\n\r\n") {
+                head.push(from.read_u8().await.unwrap());
+            }
+            let head = String::from_utf8(head).unwrap().replace(&own, &hub);
+            to.write_all(head.as_bytes()).await.unwrap();
+            copy_bidirectional(&mut from, &mut to).await
+        });
+    }
+}
+
+#[tokio::test]
+async fn nobody_there_is_told_after_some_patience() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    drop(listener);
+    let hub = Hub::connect(format!("http://{address}")).patience(Duration::from_millis(200)).open().await;
+    assert!(matches!(hub, Err(Error::Unreachable(_))), "{hub:?}");
+}
+
+#[tokio::test]
+async fn a_token_that_is_none_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let tokens = folder.path().join("tokens");
+    let admin = wire::auth::NewToken {
+        name: "bank".to_owned(),
+        role: hub::Role::Agent,
+        agent_id: Some("bank".to_owned()),
+        scope: hub::Scope::default(),
+    };
+    let token = wire::auth::Tokens::append(&tokens, &admin, &mut seal::SystemRandom).unwrap();
+    let inside = Hub::embedded().listen("127.0.0.1:0").tokens(&tokens).open().unwrap();
+    let url = format!("http://{}", inside.address().unwrap());
+    let refused = Hub::connect(url.as_str()).token("sayso_wrong").open().await;
+    assert_eq!(refused.err(), Some(Error::NotAllowed));
+    let hub = Hub::connect(url).token(token.clone()).open().await.unwrap();
+    hub.session("Pay.").start().await.unwrap().finish("Paid.").await.unwrap();
+}
+
+#[tokio::test]
+async fn a_question_outlives_its_connection() {
+    let stage = Stage::new(Kind::Embedded).await;
+    let mut person = stage.person;
+    let address = stage.hub.address().unwrap().to_string();
+    let mut way = Way::to(address.clone()).await;
+    let hub = Hub::connect(format!("http://{}", way.address)).open().await.unwrap();
+    let session = hub.session("Pay Ben.").start().await.unwrap();
+    let action = Action::new("send", "{}").says("Send.").consequence("Gone.").irreversible();
+    let meanwhile = async {
+        let asked = person.hears_until("awaiting.confirmation").await.pop().unwrap();
+        way.cut(address.clone()).await;
+        person.answers(&asked, "accept").await;
+    };
+    let (answer, ()) = tokio::join!(session.ask(action), meanwhile);
+    let Answer::Granted(granted) = answer.unwrap() else { panic!("it was accepted") };
+    session.begin(granted).await.unwrap().done("Sent.").await.unwrap();
+    session.finish("Sent.").await.unwrap();
+    let heard = person.hears_until("session.completed").await;
+    let called = heard.iter().filter(|event| event["type"] == "aaep:agent.tool.invoked").count();
+    assert_eq!(called, 1);
+}
+
+#[tokio::test]
+async fn a_hub_that_does_not_come_back_stops_the_session() {
+    let stage = Stage::new(Kind::Embedded).await;
+    let address = stage.hub.address().unwrap().to_string();
+    let way = Way::to(address.clone()).await;
+    let hub = Hub::connect(format!("http://{}", way.address));
+    let hub = hub.patience(Duration::from_millis(500)).open().await.unwrap();
+    let session = hub.session("Pay Ben.").start().await.unwrap();
+    way.task.abort();
+    assert_eq!(session.stopped().await, Stop::Unreachable);
+    assert_eq!(session.think("On.").await, Err(Error::Stopped(Stop::Unreachable)));
+    let again = hub.session("Once more.").start().await;
+    assert!(matches!(again, Err(Error::Unreachable(_))), "{again:?}");
+    let _: Person = stage.person;
+}

@@ -1,0 +1,64 @@
+//! The examples run, and do what they say.
+
+#![cfg(all(feature = "client", feature = "embedded"))]
+#![allow(
+    clippy::expect_used,
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test says what went wrong by panicking"
+)]
+
+#[allow(dead_code, reason = "shared with another test")]
+#[path = "both/stage.rs"]
+mod stage;
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use stage::{Kind, Stage, told};
+
+/// Cargo builds the examples before it runs the tests, beside them.
+fn example(name: &str) -> Command {
+    let deps = std::env::current_exe().unwrap();
+    let path: PathBuf = deps.parent().and_then(|deps| deps.parent()).unwrap().join("examples").join(name);
+    assert!(path.exists(), "cargo test builds the examples, unless it is told which tests to build");
+    Command::new(path)
+}
+
+fn said(command: &mut Command) -> String {
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn the_manual_loop_pays_nothing_where_nobody_listens() {
+    assert_eq!(said(&mut example("manual_loop")), "Nothing was paid: nobody could be asked.\n");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_manual_loop_pays_on_a_yes_and_only_then() {
+    let mut stage = Stage::new(Kind::Embedded).await;
+    for (decision, words) in [
+        ("accept", "The bill is paid; the receipt is 4711.\n"),
+        ("reject", "Nothing was paid: the person refused.\n"),
+    ] {
+        let url = format!("http://{}", stage.address());
+        let mut command = example("manual_loop");
+        let running = tokio::task::spawn_blocking(move || said(command.env("SAYSO_URL", url)));
+        stage.person.decides(decision).await;
+        assert_eq!(running.await.unwrap(), words);
+        let heard = told(&stage.person.hears_until("session.completed").await);
+        assert_eq!(heard.contains(&"tool.invoked".to_owned()), decision == "accept", "{heard:?}");
+    }
+}
+
+#[test]
+fn every_example_is_short() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("examples");
+    for file in std::fs::read_dir(folder).unwrap() {
+        let path = file.unwrap().path();
+        let lines = std::fs::read_to_string(&path).unwrap().lines().count();
+        assert!(lines < 80, "{} has {lines} lines", path.display());
+    }
+}
