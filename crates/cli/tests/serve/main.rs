@@ -11,6 +11,7 @@ mod abuse;
 mod addresses;
 mod agent_api;
 mod agent_ws;
+mod author;
 mod config;
 mod crash;
 mod damaged;
