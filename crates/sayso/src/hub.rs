@@ -158,6 +158,8 @@ impl Begin {
         out.open_object();
         let words = self.words.unwrap_or_else(|| Words::new(self.request.as_str()));
         words.write(&mut out, &cleaner);
+        out.key("urgency");
+        out.text("normal");
         cleaner.write(&mut out, "request_text", &self.request);
         if let Some(person) = &self.person {
             out.key("requested_by");

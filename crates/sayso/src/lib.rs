@@ -38,6 +38,9 @@
 //! knows what is open in it. So whatever becomes of the agent's own futures, a session that is left in the middle has its
 //! tools and outputs closed and its end told. Below it, `line` is the way to the hub: in the process, or over a WebSocket.
 
+#[cfg(not(any(feature = "client", feature = "embedded")))]
+compile_error!("a hub is needed: take the feature `client`, `embedded` or both");
+
 mod consent;
 mod desk;
 mod error;

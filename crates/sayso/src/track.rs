@@ -150,7 +150,8 @@ impl Track {
 
     /// A change of state. While a person is asked there is none: to leave `awaiting_input` is to say that it is resolved.
     fn enter(&self, to: &str) -> Option<String> {
-        (self.asking == 0).then(|| format!(r#"{{"type":"aaep:agent.state.changed","to_state":"{to}"}}"#))
+        (self.asking == 0)
+            .then(|| format!(r#"{{"type":"aaep:agent.state.changed","urgency":"normal","to_state":"{to}"}}"#))
     }
 }
 
@@ -160,6 +161,7 @@ pub(crate) fn left(tool: &str, call: &str, why: &str) -> String {
     out.open_object();
     for (name, text) in [
         ("type", "aaep:agent.tool.completed"),
+        ("urgency", "normal"),
         ("tool", tool),
         ("tool_call_id", call),
         ("status", "error"),

@@ -9,6 +9,7 @@ mod tool;
 use std::future::Future;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use aaep::event::EventType;
 use seal::json::Writer;
 
 pub use say::{Cause, Failure, HandOff, Progress, Target};
@@ -194,7 +195,13 @@ impl Session {
         let mut out = Writer::default();
         out.open_object();
         out.key("type");
-        out.text(&format!("aaep:agent.{kind}"));
+        let kind = format!("aaep:agent.{kind}");
+        out.text(&kind);
+        // Those that must be critical are made so by the hub.
+        if !EventType::of(&kind).is_critical() {
+            out.key("urgency");
+            out.text("normal");
+        }
         payload(&mut out);
         out.close_object();
         out.finish()

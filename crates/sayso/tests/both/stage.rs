@@ -1,6 +1,12 @@
 //! A hub of either kind, and a person who listens to it.
 
+use std::hash::RandomState;
 use std::time::Duration;
+
+use aaep::check::{Checked, Validator};
+use aaep::json::Tape;
+use aaep::recording::{Limits, Place, Recording, Sequence};
+use aaep::rule::{Face, Findings};
 
 use futures_util::{SinkExt, StreamExt};
 use sayso::{Hub, Session};
@@ -56,6 +62,40 @@ impl Stage {
 pub(crate) struct Person {
     socket: WebSocketStream<TcpStream>,
     subscription: String,
+    judge: Judge,
+}
+
+/// Looks at everything that is heard, with the strict face.
+struct Judge {
+    validator: Validator,
+    recording: Recording<RandomState>,
+}
+
+/// Warnings for which the crate is not to blame: how many lengths a text has is its author's to say, and the hub sets no
+/// urgency on what it says itself.
+const EXCUSED: [&str; 2] = ["AAEP-2.2.8-2", "AAEP-3.3.2-2"];
+
+impl Judge {
+    fn new() -> Self {
+        let recording = Recording::new(Sequence::Auto, Limits::default(), RandomState::new());
+        Self { validator: Validator::new(), recording }
+    }
+
+    fn hears(&mut self, text: &str) {
+        let mut tape = Tape::default();
+        let doc = tape.read(text).unwrap();
+        let mut findings = Findings::new(Face::Strict);
+        if let Checked::Event(step) = self.validator.check(&doc, &mut findings) {
+            self.recording.event(&step.borrow(), Place::default(), &mut findings);
+        }
+        let mut findings = findings.take();
+        findings.retain(|one| !EXCUSED.contains(&one.rule.id()));
+        // What a state that is entered by itself means is said by the event that follows.
+        let state = text.contains("agent.state.changed");
+        findings.retain(|one| !state || one.rule.id() != "AAEP-9.3.1-7");
+        let found: Vec<_> = findings.iter().map(|one| (one.rule.id(), one.message())).collect();
+        assert!(found.is_empty(), "{text} is not lawful: {found:?}");
+    }
 }
 
 impl Person {
@@ -64,7 +104,7 @@ impl Person {
         let wanted = ClientRequestBuilder::new(uri).with_sub_protocol("aaep.v1");
         let stream = TcpStream::connect(address).await.unwrap();
         let (socket, _) = client_async(wanted, stream).await.unwrap();
-        let mut person = Self { socket, subscription: String::new() };
+        let mut person = Self { socket, subscription: String::new(), judge: Judge::new() };
         let capabilities = json!({
             "supports_confirmation_reply": true, "supports_clarification_reply": true, "verbosity": "detailed",
         });
@@ -84,7 +124,10 @@ impl Person {
         loop {
             let next = tokio::time::timeout_at(until, self.socket.next()).await;
             match next.expect("something is to be heard").unwrap().unwrap() {
-                Message::Text(text) => return serde_json::from_str(&text).unwrap(),
+                Message::Text(text) => {
+                    self.judge.hears(&text);
+                    return serde_json::from_str(&text).unwrap();
+                }
                 Message::Close(frame) => panic!("the hub is gone: {frame:?}"),
                 _ => {}
             }
