@@ -13,17 +13,24 @@
 #[path = "both/stage.rs"]
 mod stage;
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use sayso::{Action, Answer, Error, Hub, Stop};
 use stage::{Kind, Person, Stage};
-use tokio::io::{AsyncReadExt, AsyncWriteExt, copy_bidirectional};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
+
+/// Long enough for any machine; who waits for longer has found a fault.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A way to a hub that can be cut.
 struct Way {
     address: String,
+    /// What the hub says is lost on the way.
+    loses: Arc<AtomicBool>,
     task: JoinHandle<()>,
 }
 
@@ -31,7 +38,8 @@ impl Way {
     async fn to(hub: String) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap().to_string();
-        Self { address, task: tokio::spawn(carry(listener, hub)) }
+        let loses = Arc::<AtomicBool>::default();
+        Self { address, task: tokio::spawn(carry(listener, hub, loses.clone())), loses }
     }
 
     /// Cuts every connection, and takes new ones.
@@ -39,17 +47,18 @@ impl Way {
         self.task.abort();
         let _ = (&mut self.task).await;
         let listener = TcpListener::bind(&self.address).await.unwrap();
-        self.task = tokio::spawn(carry(listener, hub));
+        self.loses.store(false, Ordering::SeqCst);
+        self.task = tokio::spawn(carry(listener, hub, self.loses.clone()));
     }
 }
 
-async fn carry(listener: TcpListener, hub: String) {
+async fn carry(listener: TcpListener, hub: String, loses: Arc<AtomicBool>) {
     let own = listener.local_addr().unwrap().to_string();
     let mut all = tokio::task::JoinSet::new();
     loop {
         let (mut from, _) = listener.accept().await.unwrap();
         let mut to = TcpStream::connect(&hub).await.unwrap();
-        let (own, hub) = (own.clone(), hub.clone());
+        let (own, hub, loses) = (own.clone(), hub.clone(), loses.clone());
         all.spawn(async move {
             // The hub looks at the host that is asked for.
             let mut head = Vec::new();
@@ -58,7 +67,22 @@ async fn carry(listener: TcpListener, hub: String) {
             }
             let head = String::from_utf8(head).unwrap().replace(&own, &hub);
             to.write_all(head.as_bytes()).await.unwrap();
-            copy_bidirectional(&mut from, &mut to).await
+            let ((mut from, mut back), (mut answers, mut to)) = (from.split(), to.split());
+            let there = tokio::io::copy(&mut from, &mut to);
+            let back = async {
+                let mut bytes = [0; 4096];
+                loop {
+                    match answers.read(&mut bytes).await {
+                        Ok(0) | Err(_) => return,
+                        Ok(_) if loses.load(Ordering::SeqCst) => {}
+                        Ok(read) => back.write_all(&bytes[..read]).await.unwrap(),
+                    }
+                }
+            };
+            tokio::select! {
+                _ = there => {}
+                () = back => {}
+            }
         });
     }
 }
@@ -105,13 +129,35 @@ async fn a_question_outlives_its_connection() {
         way.cut(address.clone()).await;
         person.answers(&asked, "accept").await;
     };
-    let (answer, ()) = tokio::join!(session.ask(action), meanwhile);
+    let both = async { tokio::join!(session.ask(action), meanwhile) };
+    let (answer, ()) = tokio::time::timeout(PATIENCE, both).await.expect("the answer is told again");
     let Answer::Granted(granted) = answer.unwrap() else { panic!("it was accepted") };
     session.begin(granted).await.unwrap().done("Sent.").await.unwrap();
     session.finish("Sent.").await.unwrap();
     let heard = person.hears_until("session.completed").await;
     let called = heard.iter().filter(|event| event["type"] == "aaep:agent.tool.invoked").count();
     assert_eq!(called, 1);
+}
+
+#[tokio::test]
+async fn what_was_not_answered_is_asked_again_and_done_once() {
+    let stage = Stage::new(Kind::Embedded).await;
+    let mut person = stage.person;
+    let address = stage.hub.address().unwrap().to_string();
+    let mut way = Way::to(address.clone()).await;
+    let hub = Hub::connect(format!("http://{}", way.address)).open().await.unwrap();
+    let session = hub.session("Pay Ben.").start().await.unwrap();
+    way.loses.store(true, Ordering::SeqCst);
+    let meanwhile = async {
+        // It has happened, and the agent has not been told.
+        person.hears_until("state.changed").await;
+        way.cut(address.clone()).await;
+    };
+    let both = async { tokio::join!(session.think("Once."), meanwhile) };
+    let (said, ()) = tokio::time::timeout(PATIENCE, both).await.expect("it is answered after all");
+    said.unwrap();
+    session.finish("Done.").await.unwrap();
+    assert_eq!(person.hears().await["type"], "aaep:agent.session.completed");
 }
 
 #[tokio::test]
