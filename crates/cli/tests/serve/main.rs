@@ -11,9 +11,11 @@ mod abuse;
 mod addresses;
 mod agent_api;
 mod agent_ws;
+mod compat;
 mod config;
 mod crash;
 mod damaged;
+mod demo;
 #[cfg(target_os = "linux")]
 mod disk;
 mod durable;
@@ -25,6 +27,8 @@ mod limits;
 mod manifest;
 mod messages;
 mod observe;
+#[path = "../sayso/mod.rs"]
+mod sayso;
 mod sign_in;
 mod slow;
 mod stdio;
