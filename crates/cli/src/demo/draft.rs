@@ -41,9 +41,10 @@ impl Draft {
     pub(super) fn line(self, name: &str, line: &Line) -> Self {
         let own = self.language;
         let draft = self.text(name, line.to(own));
-        Language::ALL.into_iter().filter(|other| *other != own).fold(draft, |draft, other| {
-            draft.text(&format!("{name}_{}", other.tag()), line.to(other))
-        })
+        Language::ALL
+            .into_iter()
+            .filter(|other| *other != own)
+            .fold(draft, |draft, other| draft.text(&format!("{name}_{}", other.tag()), line.to(other)))
     }
 
     /// What is said of it, in three lengths.

@@ -156,7 +156,11 @@ const STARTED_EXPLANATION: Phrase = phrase(
         "Preparando una explicación.",
         "Preparando una explicación de cómo esta demostración pregunta antes de actuar.",
     ],
-    ["Àlàyé.", "Mo ń múra àlàyé sílẹ̀.", "Mo ń múra àlàyé sílẹ̀ lórí bí àfihàn yìí ṣe ń béèrè kí ó tó ṣe nǹkan."],
+    [
+        "Àlàyé.",
+        "Mo ń múra àlàyé sílẹ̀.",
+        "Mo ń múra àlàyé sílẹ̀ lórí bí àfihàn yìí ṣe ń béèrè kí ó tó ṣe nǹkan.",
+    ],
 );
 const STARTED_TOOL: Phrase = phrase(
     [
@@ -169,11 +173,7 @@ const STARTED_TOOL: Phrase = phrase(
         "Buscando la herramienta que ha nombrado.",
         "Buscando la herramienta que ha nombrado entre las de la demostración.",
     ],
-    [
-        "Mo ń wá irinṣẹ́.",
-        "Mo ń wá irinṣẹ́ tí o dárúkọ.",
-        "Mo ń wá irinṣẹ́ tí o dárúkọ láàárín àwọn ti àfihàn.",
-    ],
+    ["Mo ń wá irinṣẹ́.", "Mo ń wá irinṣẹ́ tí o dárúkọ.", "Mo ń wá irinṣẹ́ tí o dárúkọ láàárín àwọn ti àfihàn."],
 );
 const STARTED_HANDOFF: Phrase = phrase(
     [
@@ -240,7 +240,11 @@ pub(super) const IDLE: Phrase = phrase(
 );
 pub(super) const DONE: Phrase = phrase(
     ["Done.", "The demonstration is done.", "The demonstration is done. Ask for something else at any time."],
-    ["Hecho.", "La demostración ha terminado.", "La demostración ha terminado. Pida otra cosa cuando quiera."],
+    [
+        "Hecho.",
+        "La demostración ha terminado.",
+        "La demostración ha terminado. Pida otra cosa cuando quiera.",
+    ],
     ["Ó parí.", "Àfihàn ti parí.", "Àfihàn ti parí. Béèrè ohun mìíràn nígbàkígbà."],
 );
 
@@ -278,7 +282,11 @@ pub(super) const LOOKED: Phrase = phrase(
     ["Mo rí i.", "Mo rí iye owó náà.", "Mo rí iye owó inú àkántì àfihàn."],
 );
 pub(super) const LOOKED_IN_VAIN: Phrase = phrase(
-    ["Not found.", "The balance could not be read.", "The balance of the demonstration account could not be read."],
+    [
+        "Not found.",
+        "The balance could not be read.",
+        "The balance of the demonstration account could not be read.",
+    ],
     ["No encontrado.", "No se pudo leer el saldo.", "No se pudo leer el saldo de la cuenta de demostración."],
     ["N kò rí i.", "N kò lè ka iye owó náà.", "N kò lè ka iye owó inú àkántì àfihàn."],
 );
@@ -344,7 +352,11 @@ pub(super) const TRANSFER: Question = Question {
     ),
     did: phrase(
         ["Transferred.", "The transfer is done.", "The transfer of 250 euros is done, in the demonstration."],
-        ["Transferido.", "La transferencia está hecha.", "La transferencia de 250 euros está hecha, en la demostración."],
+        [
+            "Transferido.",
+            "La transferencia está hecha.",
+            "La transferencia de 250 euros está hecha, en la demostración.",
+        ],
         ["Owó ti lọ.", "A ti fi owó náà ránṣẹ́.", "A ti fi yúrò 250 ránṣẹ́, nínú àfihàn."],
     ),
     done: line(
@@ -388,8 +400,16 @@ pub(super) const BOOKING: Question = Question {
         ],
     ),
     doing: phrase(
-        ["Booking.", "Booking the room Garden.", "Booking the room Garden for tomorrow at two in the afternoon."],
-        ["Reservando.", "Reservando la sala Garden.", "Reservando la sala Garden para mañana a las dos de la tarde."],
+        [
+            "Booking.",
+            "Booking the room Garden.",
+            "Booking the room Garden for tomorrow at two in the afternoon.",
+        ],
+        [
+            "Reservando.",
+            "Reservando la sala Garden.",
+            "Reservando la sala Garden para mañana a las dos de la tarde.",
+        ],
         ["Mo ń gba yàrá.", "Mo ń gba yàrá Garden.", "Mo ń gba yàrá Garden sílẹ̀ fún ọ̀la ní aago méjì ọ̀sán."],
     ),
     did: phrase(

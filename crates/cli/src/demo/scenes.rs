@@ -54,7 +54,8 @@ async fn balance(agent: &Agent) -> Result<(), Over> {
 async fn confirmed(agent: &Agent, question: &Question) -> Result<(), Over> {
     agent.be("thinking", &phrases::THINKING).await?;
     let Question { tool, arguments, irreversible, risk, .. } = *question;
-    let asked = agent.question()
+    let asked = agent
+        .question()
         .line("action", &question.action)
         .line("consequence", &question.consequence)
         .text("risk_level", risk)
@@ -81,7 +82,8 @@ async fn confirmed(agent: &Agent, question: &Question) -> Result<(), Over> {
 async fn weather(agent: &Agent, known: bool) -> Result<(), Over> {
     if !known {
         agent.be("thinking", &phrases::THINKING).await?;
-        let asked = agent.question()
+        let asked = agent
+            .question()
             .line("question", &phrases::WHERE)
             .raw("accepted_response_kinds", r#"["freetext"]"#)
             .raw("timeout_seconds", phrases::TIME)
@@ -95,7 +97,8 @@ async fn weather(agent: &Agent, known: bool) -> Result<(), Over> {
 
 async fn no_such_tool(agent: &Agent) -> Result<(), Over> {
     agent.be("thinking", &phrases::THINKING).await?;
-    let errored = agent.event("session.errored")
+    let errored = agent
+        .event("session.errored")
         .text("error_category", "requires_user")
         .text("error_code", "NO_SUCH_TOOL")
         .raw("recoverable", "true")
@@ -106,7 +109,8 @@ async fn no_such_tool(agent: &Agent) -> Result<(), Over> {
 
 async fn handoff(agent: &Agent) -> Result<(), Over> {
     agent.be("handing_off", &phrases::HANDING_OFF).await?;
-    let handoff = agent.event("handoff.requested")
+    let handoff = agent
+        .event("handoff.requested")
         .line("reason", &phrases::HANDOFF_REASON)
         .text("target_kind", "human")
         .text("urgency_for_handoff", "low")
@@ -121,7 +125,8 @@ async fn failure(agent: &Agent) -> Result<(), Over> {
     let failed = completed(agent, "look_up_balance", "error", &phrases::LOOKED_IN_VAIN)
         .line("error_message", &phrases::NO_ANSWER);
     agent.say(failed).await?;
-    let errored = agent.event("session.errored")
+    let errored = agent
+        .event("session.errored")
         .text("error_category", "transient")
         .text("error_code", "DEMONSTRATION")
         .raw("recoverable", "true")
@@ -132,7 +137,8 @@ async fn failure(agent: &Agent) -> Result<(), Over> {
 
 async fn cancellation(agent: &Agent) -> Result<(), Over> {
     agent.be("thinking", &phrases::THINKING).await?;
-    let cancelled = agent.event("session.cancelled")
+    let cancelled = agent
+        .event("session.cancelled")
         .text("cancelled_by", "user")
         .text("cancellation_reason", "asked_to")
         .summary(&phrases::CANCELLED);
@@ -144,7 +150,8 @@ fn invoked(agent: &Agent, tool: &str, phrase: &Phrase) -> Draft {
 }
 
 fn completed(agent: &Agent, tool: &str, status: &str, phrase: &Phrase) -> Draft {
-    agent.event("tool.completed")
+    agent
+        .event("tool.completed")
         .text("tool", tool)
         .text("tool_call_id", "call_1")
         .text("status", status)

@@ -52,7 +52,8 @@ fn heard(answer: &str) -> Vec<Value> {
 fn it_follows_a_session_and_its_answer_counts() {
     for (answer, decision, acts) in [("--auto-accept", "accept", true), ("--auto-reject", "reject", false)] {
         let told = heard(answer);
-        let decided: Vec<_> = told.iter().filter_map(|event| event["extensions"]["sayso"]["decision"].as_str()).collect();
+        let decided: Vec<_> =
+            told.iter().filter_map(|event| event["extensions"]["sayso"]["decision"].as_str()).collect();
         assert_eq!(decided, [decision], "{told:#?}");
         assert_eq!(told.iter().any(|event| kind(event) == "tool.invoked"), acts, "{told:#?}");
         assert_eq!(told.last().map(kind), Some("session.completed"));

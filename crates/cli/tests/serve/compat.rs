@@ -113,7 +113,10 @@ fn a_stream_that_comes_late_is_told_the_running_session_from_its_start() {
     let mut ear = stream(&client);
     let told: Vec<_> = (0..3).map(|_| ear.next().2).collect();
     assert!(told.iter().all(|event| event["session_id"] == session.as_str()), "{told:?}");
-    assert_eq!(told.iter().map(kind).collect::<Vec<_>>(), ["session.started", "session.started", "state.changed"]);
+    assert_eq!(
+        told.iter().map(kind).collect::<Vec<_>>(),
+        ["session.started", "session.started", "state.changed"]
+    );
     assert_eq!(told[2]["summary_normal"], "Thinking.", "as it was said");
     assert_eq!(client.post(&path(&session), end).status, 200);
     assert_eq!(ear.next_type(), "session.completed");
@@ -201,14 +204,18 @@ fn a_handshake_gives_a_stream_other_terms() {
     let session = client.start();
     let asked = client.ask(&session);
     while ear.next().2["reply_token"] != asked.as_str() {}
-    let filters = r#"{"supports_confirmation_reply":true,"event_filters":{"exclude":["aaep:agent.state.*"]}}"#;
+    let filters =
+        r#"{"supports_confirmation_reply":true,"event_filters":{"exclude":["aaep:agent.state.*"]}}"#;
     assert_eq!(client.post("/messages", &request(filters)).status, 200);
     let (kind, _, accepted) = ear.next();
     assert_eq!(kind, "subscription.accepted", "the very next message");
     assert_eq!(accepted["honored_capabilities"]["supports_confirmation_reply"], true);
     assert_eq!(client.post("/messages", crate::messages::FROM_THE_FUTURE).status, 200);
     let (kind, _, rejected) = ear.next();
-    assert_eq!((kind.as_str(), &rejected["reason_code"]), ("subscription.rejected", &"version_unsupported".into()));
+    assert_eq!(
+        (kind.as_str(), &rejected["reason_code"]),
+        ("subscription.rejected", &"version_unsupported".into())
+    );
     // The question was not forgotten over it, and what comes now comes by the new terms.
     client.post("/messages", &bare(&reply("sub_1", &asked, "accept")));
     assert_eq!(decision(&client, &session, &asked).0, "accept");
@@ -255,11 +262,19 @@ fn a_wish_waits_until_somebody_hears() {
     let client = hub.client();
     // As the published suite does it: the wish goes out before the stream is open.
     let (mut early, body) = (client.connect(), HELLO);
-    let head = format!("POST /messages HTTP/1.1\r\nHost: {}\r\nContent-Length: {}\r\n\r\n", hub.address, body.len());
+    let head =
+        format!("POST /messages HTTP/1.1\r\nHost: {}\r\nContent-Length: {}\r\n\r\n", hub.address, body.len());
     early.write_all(format!("{head}{body}").as_bytes()).unwrap();
     let mut ear = stream(&client);
     let kinds: Vec<_> = (0..6).map(|_| ear.next_type()).collect();
-    let wanted = ["session.started", "session.started", "state.changed", "output.streaming", "state.changed", "session.completed"];
+    let wanted = [
+        "session.started",
+        "session.started",
+        "state.changed",
+        "output.streaming",
+        "state.changed",
+        "session.completed",
+    ];
     assert_eq!(kinds, wanted, "no more than the suite reads");
     assert_eq!(client.post("/sessions", r#"{"user_message":""}"#).status, 400);
     let session = client.post("/sessions", r#"{"user_message":"Hello","user_id":"marisol"}"#);

@@ -33,7 +33,8 @@ fn play(client: &Client, subscription: &str, ear: &mut Ear, wish: &str, decision
         let event = ear.next().2;
         assert_eq!(event["session_id"], session.as_str());
         let asked = event["reply_token"].as_str().map(str::to_owned);
-        let (asks, last) = (kind(&event).to_owned(), kind(&event).starts_with("session.") && !told.is_empty());
+        let (asks, last) =
+            (kind(&event).to_owned(), kind(&event).starts_with("session.") && !told.is_empty());
         told.push(event);
         match (asks.as_str(), asked) {
             ("awaiting.confirmation", Some(token)) => {
@@ -95,7 +96,9 @@ fn what_it_says_has_three_lengths_and_repeats_nothing_that_was_said_to_it() {
     let mut ear = client.listen(&subscription, None);
     let told = play(&client, &subscription, &mut ear, "Call a tool with api_key=sk-test-12345", "reject");
     assert!(!Value::from(told).to_string().contains("12345"));
-    for (verbosity, word) in [("terse", "Balance."), ("normal", "Looking up the balance of the demonstration account.")] {
+    for (verbosity, word) in
+        [("terse", "Balance."), ("normal", "Looking up the balance of the demonstration account.")]
+    {
         let subscription = client.subscribe(&format!(r#"{{"preferred_verbosity":"{verbosity}"}}"#));
         let mut ear = client.listen(&subscription, None);
         client.post("/demo", r#"{"text":"balance"}"#);
@@ -107,7 +110,9 @@ fn what_it_says_has_three_lengths_and_repeats_nothing_that_was_said_to_it() {
 fn it_speaks_english_spanish_and_yoruba() {
     let hub = Hub::limited(&["--demo-agent"]);
     let client = hub.client();
-    for (language, word) in [("en", "Looking up the balance"), ("es", "Consultando el saldo"), ("yo", "iye owó")] {
+    for (language, word) in
+        [("en", "Looking up the balance"), ("es", "Consultando el saldo"), ("yo", "iye owó")]
+    {
         let subscription = client.subscribe(&format!(r#"{{"languages":["{language}"]}}"#));
         let mut ear = client.listen(&subscription, None);
         client.post("/demo", r#"{"text":"balance"}"#);

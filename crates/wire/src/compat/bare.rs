@@ -9,8 +9,9 @@ use hub::command::{Answer, Command};
 use hub::delivery::Frame;
 use tokio::time::timeout;
 
-use super::Handover;
+use super::kept::{Kept, resolved};
 use super::words::{speaking_for, text_of};
+use super::{Handover, QUESTIONS};
 use crate::inbox::Inbox;
 use crate::listener::{FAREWELL, closing, refusal};
 use crate::server::Bridge;
@@ -19,6 +20,8 @@ use crate::server::Bridge;
 const TERMS: &str = r#"{"type":"subscription.request","aaep_version":"1.0.0","subscriber_id":"sayso-compat","capabilities":{"supports_confirmation_reply":true,"supports_clarification_reply":true,"coalesce_boundaries":["sentence","completion"]}}"#;
 /// So many events are remembered as told, so that a change of terms tells none of them again.
 const REMEMBERED: usize = 256;
+/// So many earlier subscriptions wait for answers; beyond that they do not.
+const MOST_KEPT: usize = 16;
 
 /// An implicit subscription, bound to its connection.
 pub(super) struct Bare {
@@ -31,6 +34,10 @@ pub(super) struct Bare {
     /// It has never shaken hands.
     implicit: bool,
     told: VecDeque<Box<str>>,
+    /// Questions that it was told and that are open, as far as it has heard.
+    open: Vec<String>,
+    /// Earlier subscriptions of this connection, each until the questions that it was told are answered.
+    kept: Vec<Kept>,
 }
 
 /// What a frame comes to.
@@ -66,6 +73,8 @@ impl Bare {
             left: VecDeque::new(),
             implicit: true,
             told: VecDeque::new(),
+            open: Vec::new(),
+            kept: Vec::new(),
         })
     }
 
@@ -85,6 +94,9 @@ impl Bare {
         }
         told.messages.push(frame.json().to_owned());
         let Some(event) = frame.parsed() else { return told };
+        if let Some(token) = resolved(frame) {
+            self.open.retain(|open| *open != token);
+        }
         let id = event.envelope.event_id.as_str();
         // With other terms comes how things stand, which was told before.
         let stands = matches!(&event.payload, Payload::StateChanged(it) if it.from_state == it.to_state);
@@ -106,6 +118,11 @@ impl Bare {
             Payload::AwaitingClarification(asked) => Some(asked.reply_token.as_str().to_owned()),
             _ => None,
         };
+        if let Some(token) = &told.question
+            && self.open.len() < QUESTIONS
+        {
+            self.open.push(token.clone());
+        }
         told
     }
 
@@ -121,12 +138,23 @@ impl Bare {
         self.implicit = false;
         let old = std::mem::replace(&mut self.subscription, subscription.to_owned());
         let mut before = std::mem::replace(&mut self.frames, frames);
-        self.close(&old).await;
-        while let Ok(Some(frame)) = timeout(FAREWELL, before.next()).await {
-            if frame.closes().is_none() {
-                self.left.push_back(frame);
+        let open = std::mem::take(&mut self.open);
+        self.kept.retain(Kept::is_there);
+        if open.is_empty() || self.kept.len() >= MOST_KEPT {
+            self.close(&old).await;
+            while let Ok(Some(frame)) = timeout(FAREWELL, before.next()).await {
+                self.left.extend(Some(frame).filter(|frame| frame.closes().is_none()));
             }
+        } else {
+            self.left.extend(std::iter::from_fn(|| before.at_hand()));
+            self.kept.push(Kept::new(&self.bridge, &self.who, old, before, open));
         }
+    }
+
+    /// The subscription that was told a question, as far as this connection knows.
+    pub(super) fn replier(&self, token: Option<&str>) -> String {
+        let told = self.kept.iter().find(|kept| kept.open.iter().any(|open| Some(open.as_str()) == token));
+        told.map_or(&self.subscription, |kept| &kept.subscription).clone()
     }
 
     pub(super) async fn close(&self, subscription: &str) {

@@ -4,6 +4,7 @@
 //! to the same commands of the hub as everybody's; all that is theirs alone stands here:
 //!
 //! - `bare`: a connection that hears without having asked, and what is told it twice.
+//! - `kept`: a subscription that was left for other terms, until its questions are answered.
 //! - `events`: `GET /events`, a stream of unnamed messages.
 //! - `messages`: `POST /messages` and `POST /sessions`.
 //! - `socket`: `/aaep/v1/ws` without a subprotocol.
@@ -11,6 +12,7 @@
 
 mod bare;
 mod events;
+mod kept;
 mod messages;
 mod socket;
 mod words;
@@ -52,7 +54,8 @@ struct Open {
     id: u64,
     principal: std::sync::Arc<str>,
     subscription: String,
-    questions: Vec<String>,
+    /// Questions that it was told, and over which subscription.
+    questions: Vec<(String, String)>,
     handover: mpsc::Sender<Handover>,
 }
 
@@ -131,16 +134,16 @@ impl Compat {
             if open.questions.len() >= QUESTIONS {
                 open.questions.remove(0);
             }
-            open.questions.push(token.to_owned());
+            open.questions.push((token.to_owned(), open.subscription.clone()));
         }
     }
 
-    /// For which subscription somebody answers: that of the newest of his streams that was told the question.
+    /// For which subscription somebody answers: the one over which the newest of his streams was told the question.
     fn replier(&self, who: &Principal, token: Option<&str>) -> Option<String> {
         let streams = self.streams();
         let mut own = streams.open.iter().rev().filter(|open| open.principal == who.name);
-        let told = own.clone().find(|open| open.questions.iter().any(|one| Some(one.as_str()) == token));
-        told.or_else(|| own.next()).map(|open| open.subscription.clone())
+        let told = own.clone().flat_map(|open| &open.questions).find(|(one, _)| Some(one.as_str()) == token);
+        told.map(|(_, subscription)| subscription).or_else(|| Some(&own.next()?.subscription)).cloned()
     }
 
     /// Where the newest stream of somebody is handed answers.

@@ -128,8 +128,8 @@ async fn take(server: &Server, who: &Principal, bare: &mut Bare, text: String) -
             bridge.ask(who.clone(), Command::Say { text }).await;
             None
         }
-        Words::Reply { .. } => {
-            bare::reply(bridge, who, Some(bare.subscription.clone()), text).await;
+        Words::Reply { token } => {
+            bare::reply(bridge, who, Some(bare.replier(token.as_deref())), text).await;
             None
         }
     })
