@@ -14,7 +14,7 @@ pub(crate) fn run() -> Result<(), String> {
     let folder = install()?;
     give_schemas(&folder).map_err(|error| format!("schemas for the suite: {error}"))?;
     let test = ["test", "-p", "sayso-cli", "--locked", "--test", "interop", "--", "--ignored", "--nocapture"];
-    command(Command::new(env!("CARGO")).args(test).current_dir(root()).env("SAYSO_INTEROP", &folder))
+    command(Command::new(env!("CARGO")).args(test).current_dir(root()).env("INTEROP_CLIENTS", &folder))
 }
 
 /// They live in the target folder, like all tools.

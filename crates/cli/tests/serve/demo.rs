@@ -101,8 +101,8 @@ fn what_it_says_has_three_lengths_and_repeats_nothing_that_was_said_to_it() {
     {
         let subscription = client.subscribe(&format!(r#"{{"preferred_verbosity":"{verbosity}"}}"#));
         let mut ear = client.listen(&subscription, None);
-        client.post("/demo", r#"{"text":"balance"}"#);
-        assert!(ear.next().2.to_string().contains(word), "{verbosity}");
+        let told = play(&client, &subscription, &mut ear, "balance", "reject");
+        assert!(told[0].to_string().contains(word), "{verbosity}: {}", told[0]);
     }
 }
 
@@ -115,9 +115,8 @@ fn it_speaks_english_spanish_and_yoruba() {
     {
         let subscription = client.subscribe(&format!(r#"{{"languages":["{language}"]}}"#));
         let mut ear = client.listen(&subscription, None);
-        client.post("/demo", r#"{"text":"balance"}"#);
-        let started = ear.next().2;
-        assert!(started["summary_normal"].as_str().unwrap().contains(word), "{started}");
+        let told = play(&client, &subscription, &mut ear, "balance", "reject");
+        assert!(told[0]["summary_normal"].as_str().unwrap().contains(word), "{}", told[0]);
     }
     // The answer itself is in the language of the request.
     let subscription = client.subscribe("{}");
