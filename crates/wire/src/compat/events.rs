@@ -93,5 +93,5 @@ fn lines(messages: &[String]) -> String {
     if messages.is_empty() {
         return ":\n\n".to_owned();
     }
-    messages.iter().map(|message| format!("data: {message}\n\n")).collect()
+    messages.iter().flat_map(|message| ["data: ", message, "\n\n"]).collect()
 }
