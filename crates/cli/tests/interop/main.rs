@@ -19,7 +19,8 @@ mod suite;
 
 /// A program of those that were installed.
 fn program(name: &str) -> std::process::Command {
-    let folder = std::env::var("INTEROP_CLIENTS").expect("INTEROP_CLIENTS: run this by `cargo xtask interop`");
+    let folder =
+        std::env::var("INTEROP_CLIENTS").expect("INTEROP_CLIENTS: run this by `cargo xtask interop`");
     let mut program = std::process::Command::new(std::path::Path::new(&folder).join("bin").join(name));
     program.env("NO_COLOR", "1").env("PYTHONWARNINGS", "ignore");
     program

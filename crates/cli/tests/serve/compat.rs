@@ -229,6 +229,61 @@ fn a_handshake_gives_a_stream_other_terms() {
 }
 
 #[test]
+fn who_was_asked_can_answer_whatever_terms_it_takes_later() {
+    let hub = compat();
+    let client = hub.client();
+    let mut ear = stream(&client);
+    let mut socket = Socket::connect(&hub, &[]).unwrap();
+    for over_http in [true, false] {
+        let session = client.start();
+        let asked = client.ask(&session);
+        while ear.next().2["reply_token"] != asked.as_str() {}
+        while socket.next()["reply_token"] != asked.as_str() {}
+        let said = bare(&reply("sub_1", &asked, "accept"));
+        // Terms that can answer nothing.
+        client.post("/messages", &request("{}"));
+        while ear.next_type() != "subscription.accepted" {}
+        socket.say(&request("{}"));
+        while kind(&socket.next()) != "subscription.accepted" {}
+        if over_http {
+            client.post("/messages", &said);
+        } else {
+            socket.say(&said);
+        }
+        assert_eq!(decision(&client, &session, &asked), ("accept".to_owned(), "reply".to_owned()));
+        // Nobody is left who could answer, and that is known as soon as the answer was heard.
+        let mut by = String::new();
+        while by != "unreachable" {
+            let asked = client.ask(&session);
+            by = decision(&client, &session, &asked).1;
+            assert!(["unreachable", "closure"].contains(&by.as_str()), "{by}");
+        }
+        ear = stream(&client);
+        socket = Socket::connect(&hub, &[]).unwrap();
+    }
+}
+
+#[test]
+fn pages_of_another_origin_are_not_let_in() {
+    let hub = compat();
+    let page = hub.client().with("Origin: http://pages.example");
+    for (method, path) in [("GET", "/events"), ("POST", "/messages"), ("POST", "/sessions")] {
+        assert_eq!(page.send(method, path, HELLO).status, 403, "{path}");
+    }
+    assert_eq!(Socket::connect(&hub, &[("Origin", "http://pages.example")]).err(), Some(403));
+}
+
+#[test]
+fn a_hub_that_stops_says_so() {
+    let mut hub = compat();
+    let mut ear = stream(&hub.client());
+    assert_eq!(hub.stop(), 0);
+    let (kind, _, last) = ear.next();
+    assert_eq!((kind.as_str(), &last["reason_code"]), ("subscription.close", &"producer_shutdown".into()));
+    assert!(ear.is_over());
+}
+
+#[test]
 fn a_socket_without_a_subprotocol_does_the_same() {
     let hub = compat();
     let client = hub.client();
