@@ -13,7 +13,8 @@ use crate::websocket::Socket;
 const HELLO: &str = r#"{"kind":"user_input","text":"Hello"}"#;
 
 fn compat() -> Hub {
-    Hub::limited(&["--compat"])
+    // Signs of life would keep a test waiting that waits in vain.
+    Hub::limited(&["--compat", "--http-heartbeat", "1h", "--messages-ping-time", "1h"])
 }
 
 /// A stream of the dialect, after its head.
