@@ -36,7 +36,7 @@ fn bare(reply: &str) -> String {
 
 #[test]
 fn without_the_flag_nothing_of_the_dialect_is_known() {
-    let hub = Hub::open();
+    let hub = Hub::limited(&["--http-heartbeat", "1h", "--messages-ping-time", "1h"]);
     let client = hub.client();
     assert_eq!(client.get("/events").status, 404);
     for path in ["/messages", "/sessions", "/demo"] {
