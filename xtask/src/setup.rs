@@ -57,7 +57,7 @@ pub(crate) fn nchan() -> Result<(), String> {
     debian(&["--no-install-recommends", "nginx", "libnginx-mod-nchan"])
 }
 
-fn debian(packages: &[&str]) -> Result<(), String> {
+pub(crate) fn debian(packages: &[&str]) -> Result<(), String> {
     let _ = command(Command::new("apt-get").args(["update", "-q"]));
     command(Command::new("apt-get").args(["install", "-y", "-q"]).args(packages))
 }
@@ -82,6 +82,6 @@ pub(crate) fn cargo_fuzz_path() -> PathBuf {
     tools().join("bin/cargo-fuzz")
 }
 
-fn works(command: &mut Command) -> bool {
+pub(crate) fn works(command: &mut Command) -> bool {
     command.stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok_and(|status| status.success())
 }

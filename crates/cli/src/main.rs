@@ -1,6 +1,7 @@
 //! The sayso command: arguments in, exit codes out.
 
 mod asp;
+mod demo;
 mod file;
 mod manifest;
 mod print;

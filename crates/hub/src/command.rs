@@ -27,6 +27,13 @@ pub enum Command {
         /// The connection.
         listener: ListenerId,
     },
+    /// The same, told what the open sessions have said so far, each from its start.
+    AttachFromStart {
+        /// Which.
+        subscription: String,
+        /// The connection.
+        listener: ListenerId,
+    },
     /// A connection has stopped listening.
     Detached {
         /// Which.
@@ -43,6 +50,13 @@ pub enum Command {
     },
     /// The same, over the connection of one subscription: it speaks for that one only.
     SayOver {
+        /// The subscription.
+        subscription: String,
+        /// The message.
+        text: String,
+    },
+    /// The same, over a connection without a handshake: whatever subscription it names, it speaks for this one (C-C2).
+    SayBare {
         /// The subscription.
         subscription: String,
         /// The message.

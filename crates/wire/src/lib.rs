@@ -2,6 +2,8 @@
 //!
 //! - `agent`: agents on a WebSocket, as JSON-RPC.
 //! - [`auth`]: tokens, roles, scopes.
+//! - `compat`: the dialect of AAEP's own packages, for those who asked for it.
+//! - [`Wish`]: what the demo's assistant is asked for.
 //! - [`fanout`]: the thread that writes to all streaming listeners.
 //! - [`http`]: HTTP/1.1 as values.
 //! - `listener`: what is said on the wires that carry whole messages: WebSocket, Unix socket, stdio.
@@ -13,6 +15,8 @@
 
 mod agent;
 pub mod auth;
+mod compat;
+mod demo;
 pub mod fanout;
 pub mod http;
 mod inbox;
@@ -21,6 +25,7 @@ pub mod observe;
 mod server;
 mod tls;
 
+pub use demo::Wish;
 pub use listener::UnixSocket;
 pub use server::{Bridge, Door, Limits, Line, Server, Told, clock};
 pub use tls::{Tls, TlsError};

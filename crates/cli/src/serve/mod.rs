@@ -15,9 +15,9 @@ use seal::{Random, SystemRandom};
 use wire::auth::{NewToken, Passes, Tokens};
 use wire::{Bridge, Door, Server, Tls, UnixSocket};
 
-use crate::Outcome;
 use crate::print::{in_words, print, tell};
 use crate::watching::{self, Watching};
+use crate::{Outcome, demo};
 use config::{Config, Flags, Loaded};
 
 #[derive(clap::Args)]
@@ -70,6 +70,9 @@ fn serve(config: &Config, watching: &Watching) -> Result<(), String> {
     if config.open && !config.listen.ip().is_loopback() {
         return Err("--open lets everybody in, so it is for loopback only".to_owned());
     }
+    if config.compat && !config.listen.ip().is_loopback() {
+        return Err("--compat takes answers without a handshake, so it is for loopback only".to_owned());
+    }
     let tls = tls(config)?;
     let scheme = if tls.is_some() { "https" } else { "http" };
     let door = door(config)?;
@@ -106,7 +109,15 @@ fn serve(config: &Config, watching: &Watching) -> Result<(), String> {
             hosts
                 .extend(["localhost", "127.0.0.1", "[::1]"].map(|name| format!("{name}:{}", address.port())));
         }
-        let server = Server::new(bridge.clone(), door, config.wire, hosts, manifest);
+        let mut server = Server::new(bridge.clone(), door, config.wire, hosts, manifest);
+        if config.compat {
+            tell("warning: --compat lets clients hear and answer that never asked to, as AAEP's own packages do;");
+            tell("warning: it is for trying those out on this machine, and for nothing else");
+            server = server.with_compat();
+        }
+        if config.compat || config.demo_agent {
+            server = server.with_demo(demo::start(bridge.clone()));
+        }
         let server = Arc::new(server.with_signed_manifest(signed).with_passes(passes).with_tls(tls));
         let unix = unix(config)?;
         tell(&format!("listening on {scheme}://{address}"));

@@ -222,10 +222,16 @@ impl Client {
     }
 
     pub(crate) fn listen(&self, subscription: &str, last: Option<&str>) -> Ear {
+        let last = last.map(|id| format!("Last-Event-ID: {id}")).unwrap_or_default();
+        let client = if last.is_empty() { self.clone() } else { self.with(&last) };
+        client.stream(&format!("/aaep/v1/events?subscription_id={subscription}"))
+    }
+
+    /// The stream at an address, after its head.
+    pub(crate) fn stream(&self, path: &str) -> Ear {
         let mut stream = self.connect();
-        let last = last.map(|id| format!("Last-Event-ID: {id}\r\n")).unwrap_or_default();
         let request = format!(
-            "GET /aaep/v1/events?subscription_id={subscription} HTTP/1.1\r\nHost: {}\r\n{}{last}Accept: text/event-stream\r\n\r\n",
+            "GET {path} HTTP/1.1\r\nHost: {}\r\n{}Accept: text/event-stream\r\n\r\n",
             self.address, self.headers
         );
         stream.write_all(request.as_bytes()).unwrap();

@@ -12,9 +12,11 @@ mod addresses;
 mod agent_api;
 mod agent_ws;
 mod author;
+mod compat;
 mod config;
 mod crash;
 mod damaged;
+mod demo;
 #[cfg(target_os = "linux")]
 mod disk;
 mod durable;
@@ -26,6 +28,8 @@ mod limits;
 mod manifest;
 mod messages;
 mod observe;
+#[path = "../sayso/mod.rs"]
+mod sayso;
 mod sign_in;
 mod slow;
 mod stdio;

@@ -14,7 +14,7 @@ pub(crate) struct Socket(pub(crate) WebSocket<TcpStream>);
 
 impl Socket {
     /// Connects; the status if it is refused.
-    fn connect(hub: &Hub, headers: &[(&str, &str)]) -> Result<Self, u16> {
+    pub(crate) fn connect(hub: &Hub, headers: &[(&str, &str)]) -> Result<Self, u16> {
         let mut wanted =
             ClientRequestBuilder::new(format!("ws://{}/aaep/v1/ws", hub.address).parse().unwrap());
         for (name, value) in headers {

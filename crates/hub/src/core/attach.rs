@@ -21,13 +21,23 @@ use crate::{ListenerId, Principal, Scope};
 const HELD: u64 = 256;
 
 /// Terms, and the last place in the log that was told by them.
-type Turn = (u64, Arc<Wants>);
+pub(super) type Turn = (u64, Arc<Wants>);
+
+/// From where a connection listens.
+pub(super) enum Since {
+    /// From now on.
+    Now,
+    /// From the event that it had last.
+    Event(String),
+    /// From the start of the sessions that are open.
+    Start,
+}
 
 /// A connection that is to listen once the turn is on disk.
 pub(super) struct Attach {
     subscription: Box<str>,
     listener: ListenerId,
-    last_event_id: Option<String>,
+    since: Since,
 }
 
 impl Attach {
@@ -42,7 +52,7 @@ impl Core {
         &mut self,
         who: &Principal,
         subscription: &str,
-        last_event_id: Option<String>,
+        since: Since,
         listener: ListenerId,
         now: i64,
     ) -> Answer {
@@ -68,7 +78,7 @@ impl Core {
         }
         self.questions.subscription_resumed(&id, now);
         self.listeners.insert(listener, subscription.into());
-        let attach = Attach { subscription: subscription.into(), listener, last_event_id };
+        let attach = Attach { subscription: subscription.into(), listener, since };
         self.staged.after.push(After::Attach(attach));
         self.entitle_to_open(subscription, now);
         Answer::Done
@@ -100,7 +110,7 @@ impl Core {
 
     /// The turn is on disk: the connection joins its lane with what it missed.
     pub(super) fn attached(&mut self, attach: Attach, now: i64, outputs: &mut Vec<Output>) {
-        let Attach { subscription, listener, last_event_id } = attach;
+        let Attach { subscription, listener, since } = attach;
         // It may be gone again, or replaced, within the same turn.
         let here = |one: &&Subscription| one.listener == Some((listener, None));
         let Some(known) = self.subscriptions.get(&subscription).filter(here) else {
@@ -111,11 +121,19 @@ impl Core {
         let mut turns: Vec<_> = known.before.iter().map(|it| (it.until, it.wants.clone())).collect();
         turns.push((u64::MAX, wants.clone()));
         let mut made = shaper(&wants, self.limits.shape);
-        let missed = last_event_id.as_ref().and_then(|id| {
-            let (shaper, frames) = self.missed(id, &turns, &scope, now)?;
+        let missed = match &since {
+            Since::Now => None,
+            Since::Event(id) => self.missed(id, &turns, &scope, now),
+            Since::Start => self.running(&turns, &scope, now),
+        };
+        let missed = missed.map(|(shaper, frames)| {
             made = shaper;
-            Some(frames)
+            frames
         });
+        let last_event_id = match since {
+            Since::Event(id) => Some(id),
+            Since::Now | Since::Start => None,
+        };
         self.returned(last_event_id.as_ref().map(|_| missed.is_some()), listener, outputs);
         let own = missed.unwrap_or_else(|| {
             // All lanes of a shape hold the same text, whoever joined when.
@@ -190,7 +208,7 @@ impl Core {
     }
 
     /// What a shape makes of all after a position, with the terms that held when; and whether that is all that there was.
-    fn retell(
+    pub(super) fn retell(
         &mut self,
         from: u64,
         made: &mut Shaper<Heard>,

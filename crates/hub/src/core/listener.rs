@@ -10,10 +10,21 @@ use super::{Core, Write};
 use crate::Principal;
 use crate::command::Answer;
 
+/// How a message came.
+#[derive(Clone, Copy)]
+pub(super) enum Way<'w> {
+    /// On its own.
+    Alone,
+    /// Over the connection of a subscription, which it must name.
+    Over(&'w str),
+    /// Over the connection of a subscription that was never told its name (C-C2).
+    Bare(&'w str),
+}
+
 impl Core {
     /// `POST /aaep/v1/replies`, or a message over the connection of a subscription: whatever comes of a reply, its sender
     /// learns nothing from the answer (C-D1).
-    pub(super) fn say(&mut self, who: &Principal, over: Option<&str>, text: &str, now: i64) -> Answer {
+    pub(super) fn say(&mut self, who: &Principal, way: Way<'_>, text: &str, now: i64) -> Answer {
         match Message::parse(text) {
             Some(Message::SubscriptionRenegotiate(wish)) => {
                 let Some(known) = self.own_subscription(who, wish.subscription_id.as_str()) else {
@@ -40,7 +51,7 @@ impl Core {
                 self.close_subscription(subscription_id.as_str(), now);
                 Answer::Done
             }
-            _ => self.reply(who, over, text, now),
+            _ => self.reply(who, way, text, now),
         }
     }
 
@@ -49,9 +60,17 @@ impl Core {
     }
 
     /// A reply, more time or stop. Every attempt is written down and answered alike, once that is on disk.
-    fn reply(&mut self, who: &Principal, over: Option<&str>, text: &str, now: i64) -> Answer {
+    fn reply(&mut self, who: &Principal, way: Way<'_>, text: &str, now: i64) -> Answer {
+        let over = match way {
+            Way::Alone => None,
+            Way::Over(id) | Way::Bare(id) => Some(id),
+        };
         let Ok(over) = over.map(SubscriptionId::parse).transpose() else { return Answer::Done };
-        let link = over.as_ref().map_or(Link::Shared, Link::Of);
+        let link = match (&over, way) {
+            (Some(id), Way::Bare(_)) => Link::Bare(id),
+            (Some(id), _) => Link::Of(id),
+            (None, _) => Link::Shared,
+        };
         let sender = Sender { principal: &who.name, link };
         let heard = match Said::parse(text) {
             Err(why) => Err(why),

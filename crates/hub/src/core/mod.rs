@@ -16,6 +16,7 @@ mod minutes;
 mod output;
 mod publish;
 mod restore;
+mod running;
 mod subscription;
 mod trim;
 mod waits;
@@ -38,8 +39,10 @@ use crate::delivery::Frame;
 use crate::watch::{Counters, Note};
 use crate::write::Write;
 use crate::{LineId, Principal};
+use attach::Since;
 use lanes::Lanes;
 use lines::Lines;
+use listener::Way;
 use minutes::Minutes;
 use subscription::Subscription;
 use waits::Waits;
@@ -300,7 +303,11 @@ impl Core {
         match command {
             Command::Subscribe { text } => Some(self.subscribe(who, &text, now)),
             Command::Attach { subscription, last_event_id, listener } => {
-                Some(self.attach(who, &subscription, last_event_id, listener, now))
+                let since = last_event_id.map_or(Since::Now, Since::Event);
+                Some(self.attach(who, &subscription, since, listener, now))
+            }
+            Command::AttachFromStart { subscription, listener } => {
+                Some(self.attach(who, &subscription, Since::Start, listener, now))
             }
             Command::Detached { listener, too_slow } => {
                 self.detached(listener, too_slow, now);
@@ -310,8 +317,13 @@ impl Core {
                 self.say_goodbye();
                 Some(Answer::Done)
             }
-            Command::Say { text } => Some(self.say(who, None, &text, now)),
-            Command::SayOver { subscription, text } => Some(self.say(who, Some(&subscription), &text, now)),
+            Command::Say { text } => Some(self.say(who, Way::Alone, &text, now)),
+            Command::SayOver { subscription, text } => {
+                Some(self.say(who, Way::Over(&subscription), &text, now))
+            }
+            Command::SayBare { subscription, text } => {
+                Some(self.say(who, Way::Bare(&subscription), &text, now))
+            }
             Command::Start { text, key } => Some(self.start(who, &text, key.as_deref(), now)),
             Command::Publish { session, events, key } => {
                 Some(self.publish(who, &session, &events, key.as_deref(), now))

@@ -327,7 +327,7 @@ pub(crate) fn rejected(code: &str, why: &str) -> String {
 }
 
 /// A `subscription.close`, with its reason if there is one to tell.
-pub(super) fn closing(subscription: &str, ending: Option<Ending>) -> String {
+pub(crate) fn closing(subscription: &str, ending: Option<Ending>) -> String {
     let (code, message) = ending.map(Ending::reason).unzip();
     let members = [
         ("type", Some(CLOSE)),

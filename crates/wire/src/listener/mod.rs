@@ -22,7 +22,7 @@ pub(crate) mod websocket;
 use std::sync::Arc;
 use std::time::Duration;
 
-pub(crate) use flow::{listen, refusal, rejected};
+pub(crate) use flow::{closing, listen, refusal, rejected};
 use hub::delivery::{Frame, Reason};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 pub use unix::UnixSocket;

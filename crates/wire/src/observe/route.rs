@@ -10,6 +10,7 @@ pub(super) fn template(path: &str) -> &'static str {
         ["healthz"] => "/healthz",
         ["metrics"] => "/metrics",
         ["login"] => "/login",
+        ["demo"] => "/demo",
         ["events"] => "/events",
         ["messages"] => "/messages",
         ["sessions"] => "/sessions",

@@ -9,6 +9,7 @@ use tokio::time::timeout;
 use super::stream::{Stream, nobody, written};
 use super::{Server, routes};
 use crate::agent;
+use crate::compat;
 use crate::http::{BadHead, Chunks, Framing, Head, Method, Response, Status};
 use crate::listener::websocket;
 
@@ -22,6 +23,10 @@ pub(super) enum Reply {
     WebSocket(websocket::Upgrade),
     /// From now on the connection is a WebSocket of an agent.
     Agent(agent::Upgrade),
+    /// From now on the connection speaks a dialect.
+    Compat(Box<compat::Stream>),
+    /// Likewise, on a WebSocket.
+    CompatSocket(compat::Upgrade),
 }
 
 pub(super) async fn run(server: &Server, mut stream: impl Stream, peer: IpAddr) {
@@ -56,6 +61,8 @@ pub(super) async fn run(server: &Server, mut stream: impl Stream, peer: IpAddr) 
             }
             Reply::WebSocket(upgrade) => return websocket::run(server, upgrade, stream, bytes).await,
             Reply::Agent(upgrade) => return agent::run(server, upgrade, stream, bytes).await,
+            Reply::Compat(bare) => return bare.run(server, stream).await,
+            Reply::CompatSocket(upgrade) => return upgrade.run(server, stream, bytes).await,
             Reply::Stream(listener) => return become_stream(server, stream, listener).await,
         }
     }
@@ -185,7 +192,7 @@ async fn read_body(
     }
 }
 
-const STREAM_HEAD: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nCache-Control: no-store\r\nX-Accel-Buffering: no\r\nX-Content-Type-Options: nosniff\r\nConnection: close\r\n\r\n";
+pub(crate) const STREAM_HEAD: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nCache-Control: no-store\r\nX-Accel-Buffering: no\r\nX-Content-Type-Options: nosniff\r\nConnection: close\r\n\r\n";
 
 /// The head of a stream is sent, and nothing but events follows it.
 async fn become_stream(server: &Server, mut stream: impl Stream, listener: hub::ListenerId) {

@@ -17,13 +17,17 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 pub use bridge::{Bridge, Line, Told};
+pub(crate) use connection::STREAM_HEAD;
 pub use routes::clock;
 pub(crate) use routes::response;
+pub(crate) use stream::{hung_up, written};
 use tokio::net::TcpListener;
+use tokio::sync::mpsc;
 
-use crate::Tls;
 use crate::auth::{Attempts, Passes, Tokens};
+use crate::compat::Compat;
 use crate::listener::{FAREWELL, UnixSocket, stdio, unix};
+use crate::{Tls, Wish};
 
 /// Who is let in.
 #[derive(Debug)]
@@ -123,6 +127,8 @@ pub struct Server {
     pub manifest: String,
     /// The manifest, signed, for those who ask for it so.
     pub signed_manifest: Option<String>,
+    pub(crate) compat: Option<Arc<Compat>>,
+    pub(crate) demo: Option<mpsc::Sender<Wish>>,
     tls: Option<Tls>,
     passes: Passes,
     attempts: Mutex<Attempts>,
@@ -148,6 +154,8 @@ impl Server {
             hosts,
             manifest,
             signed_manifest: None,
+            compat: None,
+            demo: None,
             tls: None,
             passes: Passes::new(&mut seal::SystemRandom),
             attempts: Mutex::new(Attempts::new(limits.sign_in_attempts)),
@@ -166,6 +174,20 @@ impl Server {
     #[must_use]
     pub fn with_passes(mut self, passes: Passes) -> Self {
         self.passes = passes;
+        self
+    }
+
+    /// With the dialect of AAEP's own packages, which know no handshake.
+    #[must_use]
+    pub fn with_compat(mut self) -> Self {
+        self.compat = Some(Arc::default());
+        self
+    }
+
+    /// With an assistant to ask.
+    #[must_use]
+    pub fn with_demo(mut self, demo: mpsc::Sender<Wish>) -> Self {
+        self.demo = Some(demo);
         self
     }
 

@@ -2,10 +2,11 @@
 
 use std::net::IpAddr;
 
-use aaep::json::Writer;
+use aaep::json::{Kind, Writer};
 use aaep::rule::Finding;
 use hub::command::{Answer, Command};
 use hub::{Principal, Role};
+use tokio::sync::mpsc;
 
 use super::connection::Reply;
 use super::{Door, Server, sign_in};
@@ -14,14 +15,15 @@ use crate::http::{Head, Method, Query, Response, Status};
 use crate::listener::websocket::Upgrade;
 use crate::listener::{refusal, rejected};
 use crate::observe::Exposition;
+use crate::{Wish, compat, demo};
 
 pub(super) async fn answer(server: &Server, head: &Head, body: Vec<u8>, peer: IpAddr) -> Reply {
     let asked = server.bridge.observe().request(head);
     let reply = routed(server, head, body, peer).await.unwrap_or_else(Reply::Whole);
     asked.answered(match &reply {
         Reply::Whole(response) => response.status.line().0,
-        Reply::Stream(_) => 200,
-        Reply::WebSocket(_) | Reply::Agent(_) => 101,
+        Reply::Stream(_) | Reply::Compat(_) => 200,
+        Reply::WebSocket(_) | Reply::Agent(_) | Reply::CompatSocket(_) => 101,
     });
     reply
 }
@@ -59,6 +61,17 @@ async fn routed(server: &Server, head: &Head, body: Vec<u8>, peer: IpAddr) -> Re
     })?;
     if let (Method::Get | Method::Head, ["metrics"]) = (head.method, parts.as_slice()) {
         return metrics(server, head, &who).map(Reply::Whole);
+    }
+    if let Some(routed) = compat::route(server, head, &parts, &body, &who).await? {
+        return Ok(match routed {
+            compat::Routed::Whole(response) => Reply::Whole(response),
+            compat::Routed::Stream(stream) => Reply::Compat(stream),
+            compat::Routed::Socket(upgrade) => Reply::CompatSocket(upgrade),
+        });
+    }
+    if let (Method::Post, ["demo"], Some(demo)) = (head.method, parts.as_slice(), &server.demo) {
+        none(head)?;
+        return demo_request(demo, &text(body)?, &who).await.map(Reply::Whole);
     }
     let key = head.header("idempotency-key").map(str::to_owned);
     let (command, made) = match (head.method, parts.as_slice()) {
@@ -134,6 +147,18 @@ async fn routed(server: &Server, head: &Head, body: Vec<u8>, peer: IpAddr) -> Re
         _ => return whole(not_found()),
     };
     whole(response(server.bridge.ask(who, command).await, made))
+}
+
+/// `POST /demo`: somebody wants the demo's assistant to do something.
+async fn demo_request(demo: &mpsc::Sender<Wish>, text: &str, who: &Principal) -> Result<Response, Response> {
+    let mut tape = aaep::json::Tape::default();
+    let root = tape.read(text).ok().map(|doc| doc.root()).filter(|root| root.kind() == Kind::Object);
+    let said = root.and_then(|root| Some(root.member("text")?.text()?.into_owned()));
+    let said = said.filter(|said| !said.trim().is_empty()).ok_or_else(|| {
+        Response::problem(Status::BadRequest, "The body says what is wanted: {\"text\":…}.")
+    })?;
+    let session = demo::ask(Some(demo), who, said, None).await?;
+    Ok(Response::new(Status::Created).json(format!("{{\"session_id\":\"{session}\"}}")))
 }
 
 /// Whether the hub is alive; with `?ready`, whether it can do its work.

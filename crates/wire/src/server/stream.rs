@@ -84,7 +84,7 @@ impl Stream for TlsStream<TcpStream> {
 }
 
 /// Whether all of it was written in time.
-pub(super) async fn written(
+pub(crate) async fn written(
     stream: &mut (impl AsyncWrite + Unpin),
     bytes: &[u8],
     patience: Duration,
@@ -97,7 +97,7 @@ pub(super) async fn written(
 }
 
 /// A listener of SSE has nothing to say; that it hangs up is what there is to hear. A flood is a reason to part, too.
-async fn hung_up(reader: &mut (impl AsyncRead + Unpin)) {
+pub(crate) async fn hung_up(reader: &mut (impl AsyncRead + Unpin)) {
     let mut heard = [0; 512];
     for _ in 0..16 {
         if reader.read(&mut heard).await.unwrap_or(0) == 0 {

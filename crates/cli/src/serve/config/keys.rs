@@ -80,6 +80,15 @@ pub(super) static KEYS: &[Key] = &[
         "Also takes one listener on standard input and output, as JSON-RPC; ends when the input does.",
         |c| Place::Flag(&mut c.stdio),
     ),
+    key(
+        "compat",
+        Flag,
+        "Also speaks the dialect of AAEP's own packages, which know no handshake; with the demo's assistant. On loopback only.",
+        |c| Place::Flag(&mut c.compat),
+    ),
+    key("demo_agent", Flag, "Has the demo's assistant at hand: POST /demo asks it.", |c| {
+        Place::Flag(&mut c.demo_agent)
+    }),
     key("threads", Count(1, 64), "Threads that serve connections.", |c| Place::Size(&mut c.threads)),
     key("http.connections", Count(1, 1_000_000), "Connections at once, of all kinds.", |c| {
         Place::Size(&mut c.wire.connections)

@@ -1,0 +1,145 @@
+//! An agent's side of a session, by the hub's own commands.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use aaep::json::Tape;
+use hub::command::{Answer, Command};
+use hub::{Principal, Role};
+use wire::Bridge;
+
+use super::draft::Draft;
+use super::language::{Language, Line, Phrase};
+use super::phrases;
+use super::request::Scene;
+
+/// The agent's id, on all that it says.
+const AGENT: &str = "sayso-demo";
+/// How long one wait for an answer lasts; after it comes the next.
+const WAIT: Duration = Duration::from_mins(1);
+
+/// Why a scene cannot go on: its session is over, or the hub refuses.
+#[derive(Debug)]
+pub(super) struct Over;
+
+/// What came of a question.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Answered {
+    /// Accepted, or answered.
+    Yes,
+    /// Refused, or nobody said anything.
+    No,
+}
+
+/// A session under way.
+pub(super) struct Agent {
+    bridge: Bridge,
+    who: Principal,
+    session: String,
+    language: Language,
+}
+
+impl Agent {
+    /// Starts a session for a scene, or says why it cannot.
+    pub(super) async fn begin(
+        bridge: Bridge,
+        scene: Scene,
+        language: Language,
+        user: Option<&str>,
+    ) -> Result<Self, String> {
+        let who = Principal {
+            name: AGENT.into(),
+            role: Role::Agent,
+            agent_id: Some(AGENT.into()),
+            scope: Arc::default(),
+            open: false,
+        };
+        let mut started = Draft::payload(language)
+            .summary(phrases::started(scene))
+            .raw("producer", r#"{"agent_id":"sayso-demo","agent_name":"Demonstration assistant"}"#)
+            .raw("localization_hints", &language.hints());
+        if let Some(user) = user.filter(|user| !user.is_empty() && user.chars().count() <= 200) {
+            started = started.text("requested_by", &format!("user:{user}"));
+        }
+        match bridge.ask(who.clone(), Command::Start { text: started.finish(), key: None }).await {
+            Answer::Made(json) => {
+                let session = member(&json, "session_id").ok_or("The hub gave no session.")?;
+                Ok(Self { bridge, who, session, language })
+            }
+            Answer::Full(why) | Answer::Unavailable(why) => Err(why),
+            other => Err(format!("The hub did not start a session: {other:?}")),
+        }
+    }
+
+    pub(super) fn session(&self) -> &str {
+        &self.session
+    }
+
+    /// An event in the making, in the session's language.
+    pub(super) fn event(&self, kind: &str) -> Draft {
+        Draft::event(kind, self.language)
+    }
+
+    /// The payload of a question in the making.
+    pub(super) fn question(&self) -> Draft {
+        Draft::payload(self.language)
+    }
+
+    /// Says an event.
+    pub(super) async fn say(&self, event: Draft) -> Result<(), Over> {
+        let (session, events) = (self.session.clone(), vec![event.finish()]);
+        self.done(Command::Publish { session, events, key: None }).await
+    }
+
+    /// Is in that state from now on.
+    pub(super) async fn be(&self, state: &str, phrase: &Phrase) -> Result<(), Over> {
+        self.say(self.event("state.changed").text("to_state", state).summary(phrase)).await
+    }
+
+    /// Says its answer, the whole of it.
+    pub(super) async fn output(&self, line: &Line) -> Result<(), Over> {
+        let output = self
+            .event("output.streaming")
+            .text("chunk", line.to(self.language))
+            .text("language", self.language.tag())
+            .raw("position", "0")
+            .raw("complete", "true")
+            .text("coalesce_hint", "completion");
+        self.say(output).await
+    }
+
+    /// Asks, and waits for as long as it takes.
+    pub(super) async fn ask(&self, question: Draft, clarify: bool) -> Result<Answered, Over> {
+        let (session, text) = (self.session.clone(), question.finish());
+        let asked = self.bridge.ask(self.who.clone(), Command::Ask { session, text, clarify, key: None });
+        let Answer::Made(json) = asked.await else { return Err(Over) };
+        let token = member(&json, "reply_token").ok_or(Over)?;
+        loop {
+            let (session, token) = (self.session.clone(), token.clone());
+            let until = wire::clock().saturating_add(i64::try_from(WAIT.as_millis()).unwrap_or(0));
+            let wait = Command::Wait { session, token, until };
+            let Answer::Found(json) = self.bridge.ask(self.who.clone(), wait).await else { return Err(Over) };
+            match member(&json, "status").as_deref() {
+                Some("pending") => {}
+                Some("resolved") => {
+                    let by_reply = member(&json, "by").as_deref() == Some("reply");
+                    let yes = clarify || member(&json, "decision").as_deref() == Some("accept");
+                    return Ok(if by_reply && yes { Answered::Yes } else { Answered::No });
+                }
+                _ => return Err(Over),
+            }
+        }
+    }
+
+    async fn done(&self, command: Command) -> Result<(), Over> {
+        match self.bridge.ask(self.who.clone(), command).await {
+            Answer::Made(_) | Answer::Found(_) | Answer::Done => Ok(()),
+            _ => Err(Over),
+        }
+    }
+}
+
+fn member(json: &str, name: &str) -> Option<String> {
+    let mut tape = Tape::default();
+    Some(tape.read(json).ok()?.root().member(name)?.text()?.into_owned())
+}

@@ -1,0 +1,174 @@
+//! The dialect that AAEP's own packages speak, for those who asked for it with `--compat`.
+//!
+//! They know no handshake, no name for a stream's messages and no subscription to answer for (C-C2). What they say comes down
+//! to the same commands of the hub as everybody's; all that is theirs alone stands here:
+//!
+//! - `bare`: a connection that hears without having asked, and what is told it twice.
+//! - `kept`: a subscription that was left for other terms, until its questions are answered.
+//! - `events`: `GET /events`, a stream of unnamed messages.
+//! - `messages`: `POST /messages` and `POST /sessions`.
+//! - `socket`: `/aaep/v1/ws` without a subprotocol.
+//! - `words`: what a message of the dialect is.
+
+mod bare;
+mod events;
+mod kept;
+mod messages;
+mod socket;
+mod words;
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+pub(crate) use events::Stream;
+use hub::Principal;
+pub(crate) use socket::Upgrade;
+use tokio::sync::{Notify, mpsc};
+
+use crate::http::{Head, Method, Response, Status};
+use crate::server::Server;
+
+/// Whoever posts before its stream is open has so long to open it, and then misses nothing.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// So many answers to a handshake may wait for their stream.
+const HANDOVERS: usize = 16;
+/// So many questions are remembered as told to a stream.
+const QUESTIONS: usize = 64;
+
+/// What the dialect's connections share: an answer comes on another connection than its question went out on.
+#[derive(Debug, Default)]
+pub(crate) struct Compat {
+    streams: Mutex<Streams>,
+    came: Notify,
+}
+
+#[derive(Debug, Default)]
+struct Streams {
+    open: Vec<Open>,
+    made: u64,
+}
+
+/// A stream that is open, the newest last.
+#[derive(Debug)]
+struct Open {
+    id: u64,
+    principal: std::sync::Arc<str>,
+    subscription: String,
+    /// Questions that it was told, and over which subscription.
+    questions: Vec<(String, String)>,
+    handover: mpsc::Sender<Handover>,
+}
+
+/// The answer to a handshake, and the subscription that a stream has from then on.
+#[derive(Debug)]
+pub(crate) struct Handover {
+    answer: String,
+    subscription: Option<String>,
+}
+
+/// What a request of the dialect comes to.
+pub(crate) enum Routed {
+    Whole(Response),
+    Stream(Box<Stream>),
+    Socket(Upgrade),
+}
+
+/// Answers what the dialect alone knows; `None` if that is nothing of it, or if nobody asked for it.
+pub(crate) async fn route(
+    server: &Server,
+    head: &Head,
+    parts: &[&str],
+    body: &[u8],
+    who: &Principal,
+) -> Result<Option<Routed>, Response> {
+    let Some(compat) = &server.compat else { return Ok(None) };
+    let routed = match (head.method, parts) {
+        (Method::Get, ["events"]) => Routed::Stream(Box::new(Stream::open(server, compat, who).await?)),
+        (Method::Post, ["messages"]) => Routed::Whole(messages::message(server, compat, body, who).await?),
+        (Method::Post, ["sessions"]) => Routed::Whole(messages::session(server, compat, body, who).await?),
+        (Method::Get, ["aaep", "v1", "ws"]) if head.header("sec-websocket-protocol").is_none() => {
+            Routed::Socket(Upgrade::asked(head, who)?)
+        }
+        (_, ["events" | "messages" | "sessions"]) => {
+            let why = "This address takes another method.";
+            return Err(Response::problem(Status::MethodNotAllowed, why));
+        }
+        _ => return Ok(None),
+    };
+    Ok(Some(routed))
+}
+
+impl Compat {
+    /// A stream is open; its name, and where it is handed answers.
+    fn open(&self, who: &Principal, subscription: &str) -> (u64, mpsc::Receiver<Handover>) {
+        let (handover, handed) = mpsc::channel(HANDOVERS);
+        let mut streams = self.streams();
+        streams.made += 1;
+        let id = streams.made;
+        streams.open.push(Open {
+            id,
+            principal: who.name.clone(),
+            subscription: subscription.to_owned(),
+            questions: Vec::new(),
+            handover,
+        });
+        drop(streams);
+        self.came.notify_waiters();
+        (id, handed)
+    }
+
+    fn close(&self, id: u64) {
+        self.streams().open.retain(|open| open.id != id);
+    }
+
+    /// A stream has another subscription now.
+    fn moved(&self, id: u64, subscription: &str) {
+        if let Some(open) = self.streams().open.iter_mut().find(|open| open.id == id) {
+            subscription.clone_into(&mut open.subscription);
+        }
+    }
+
+    /// A stream was told a question, and may answer it.
+    fn told(&self, id: u64, token: &str) {
+        if let Some(open) = self.streams().open.iter_mut().find(|open| open.id == id) {
+            if open.questions.len() >= QUESTIONS {
+                open.questions.remove(0);
+            }
+            open.questions.push((token.to_owned(), open.subscription.clone()));
+        }
+    }
+
+    /// For which subscription somebody answers: the one over which the newest of his streams was told the question.
+    fn replier(&self, who: &Principal, token: Option<&str>) -> Option<String> {
+        let streams = self.streams();
+        let mut own = streams.open.iter().rev().filter(|open| open.principal == who.name);
+        let told = own.clone().flat_map(|open| &open.questions).find(|(one, _)| Some(one.as_str()) == token);
+        told.map(|(_, subscription)| subscription).or_else(|| Some(&own.next()?.subscription)).cloned()
+    }
+
+    /// Where the newest stream of somebody is handed answers.
+    fn newest(&self, who: &Principal) -> Option<mpsc::Sender<Handover>> {
+        let streams = self.streams();
+        let own = streams.open.iter().rev().find(|open| open.principal == who.name);
+        own.map(|open| open.handover.clone())
+    }
+
+    /// Waits a little until somebody hears.
+    async fn ear(&self, who: &Principal) {
+        let heard = async {
+            loop {
+                let mut came = std::pin::pin!(self.came.notified());
+                came.as_mut().enable();
+                if self.newest(who).is_some() {
+                    return;
+                }
+                came.await;
+            }
+        };
+        let _ = tokio::time::timeout(PATIENCE, heard).await;
+    }
+
+    fn streams(&self) -> MutexGuard<'_, Streams> {
+        self.streams.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
