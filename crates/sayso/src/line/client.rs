@@ -43,6 +43,9 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 /// The hub asks for a sign of life every 15 seconds; one that is silent for so long is not there.
 const SILENCE: Duration = Duration::from_mins(1);
 
+/// What a hub takes in one message: the longest event (§3.7), and its wrapping.
+const LONGEST: usize = 1024 * 1024 + 64 * 1024;
+
 type Socket = WebSocketStream<TcpStream>;
 
 impl Address {
@@ -189,6 +192,12 @@ impl Talk {
                     Some(Order::Forget(session)) => drop(self.sessions.remove(&session)),
                     Some(Order::Say(number, call)) => {
                         let text = said(number, &call, &self.key);
+                        if text.len() > LONGEST {
+                            // The hub would hang up, at every attempt.
+                            let why = format!("{} bytes at once; a hub takes {LONGEST}", text.len());
+                            let _ = self.tell.send(Told::Answer(number, Err(Error::TooMuch(why))));
+                            continue;
+                        }
                         self.unanswered.insert(number, text.clone());
                         socket.send(Message::text(text)).await?;
                     }

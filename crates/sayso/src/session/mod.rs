@@ -23,6 +23,9 @@ use crate::redact::Cleaner;
 use crate::track::Intent;
 use crate::words::Words;
 
+/// No more bytes of an output go to the hub at once.
+const AT_ONCE: usize = 64 * 1024;
+
 /// A session that is open. Every method says something to whoever listens, and returns when that holds; the changes of
 /// state that the protocol wants are said by themselves.
 ///
@@ -87,7 +90,14 @@ impl Session {
     /// Text of the model as it comes, cut wherever it is cut. Listeners get it in the pieces that they want. What may be the
     /// beginning of a secret is held until the rest is there.
     pub async fn output(&self, text: impl Into<String>) -> Result<(), Error> {
-        self.say(Intent::Output { text: text.into(), complete: false }).await.map(drop)
+        let text = text.into();
+        let mut rest = text.as_str();
+        while !rest.is_empty() {
+            let (piece, after) = rest.split_at(rest.floor_char_boundary(AT_ONCE));
+            self.say(Intent::Output { text: piece.to_owned(), complete: false }).await?;
+            rest = after;
+        }
+        Ok(())
     }
 
     /// The output is whole. It is also when the agent goes on to something else.

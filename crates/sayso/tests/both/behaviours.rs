@@ -307,3 +307,17 @@ pub(crate) async fn secrets_are_not_told(mut stage: Stage) {
     assert_eq!(heard.last().unwrap()["summary_normal"], "Key [redacted] was used.");
     assert_eq!(stage.hub.redacted(), 4);
 }
+
+pub(crate) async fn what_is_too_much_is_refused_and_a_long_output_is_not(mut stage: Stage) {
+    let session = stage.session().await;
+    let refused = session.think("a".repeat(2 * 1024 * 1024)).await.unwrap_err();
+    assert!(matches!(refused, Error::TooMuch(_) | Error::Unlawful(_)), "{refused:?}");
+    let long = "word".repeat(20_000);
+    let says = async {
+        session.output(long.as_str()).await.unwrap();
+        session.finish("Done.").await.unwrap();
+    };
+    let ((), heard) = tokio::join!(says, stage.person.hears_until("session.completed"));
+    let length: usize = heard.iter().filter_map(|event| event["chunk"].as_str()).map(str::len).sum();
+    assert_eq!(length, long.len());
+}

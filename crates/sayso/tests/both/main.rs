@@ -51,4 +51,5 @@ on_both! {
     work_goes_on_while_a_person_is_asked
     output_is_whole_when_the_agent_goes_on
     secrets_are_not_told
+    what_is_too_much_is_refused_and_a_long_output_is_not
 }
