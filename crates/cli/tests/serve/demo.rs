@@ -23,6 +23,11 @@ const WISHES: [&str; 12] = [
     "Begin something and cancel it",
 ];
 
+fn demo() -> Hub {
+    // Signs of life would keep a test waiting that waits in vain.
+    Hub::limited(&["--demo-agent", "--http-heartbeat", "1h"])
+}
+
 /// One wish, from its start to its end, with every question answered so.
 fn play(client: &Client, subscription: &str, ear: &mut Ear, wish: &str, decision: &str) -> Vec<Value> {
     let answer = client.post("/demo", &format!(r#"{{"text":"{wish}"}}"#));
@@ -55,7 +60,7 @@ fn play(client: &Client, subscription: &str, ear: &mut Ear, wish: &str, decision
 }
 
 fn all(decision: &str) -> Vec<Vec<Value>> {
-    let hub = Hub::limited(&["--demo-agent"]);
+    let hub = demo();
     let client = hub.client();
     let subscription = client.subscribe(CAN_REPLY);
     let mut ear = client.listen(&subscription, None);
@@ -90,7 +95,7 @@ fn nothing_is_done_without_a_yes() {
 
 #[test]
 fn what_it_says_has_three_lengths_and_repeats_nothing_that_was_said_to_it() {
-    let hub = Hub::limited(&["--demo-agent"]);
+    let hub = demo();
     let client = hub.client();
     let subscription = client.subscribe(CAN_REPLY);
     let mut ear = client.listen(&subscription, None);
@@ -108,7 +113,7 @@ fn what_it_says_has_three_lengths_and_repeats_nothing_that_was_said_to_it() {
 
 #[test]
 fn it_speaks_english_spanish_and_yoruba() {
-    let hub = Hub::limited(&["--demo-agent"]);
+    let hub = demo();
     let client = hub.client();
     for (language, word) in
         [("en", "Looking up the balance"), ("es", "Consultando el saldo"), ("yo", "iye owó")]
@@ -128,7 +133,7 @@ fn it_speaks_english_spanish_and_yoruba() {
 
 #[test]
 fn it_wants_to_be_asked_for_something() {
-    let hub = Hub::limited(&["--demo-agent"]);
+    let hub = demo();
     for odd in ["", "[]", "{}", r#"{"text":" "}"#, r#"{"text":1}"#] {
         assert_eq!(hub.client().post("/demo", odd).status, 400, "{odd}");
     }
