@@ -140,6 +140,13 @@ pub enum Note {
     },
     /// What an agent said broke these rules.
     Unlawful(Vec<&'static str>),
+    /// What the hub had to say itself in this session was refused by these rules, and is lacking.
+    Unsaid {
+        /// Which session.
+        session: Box<str>,
+        /// The rules.
+        rules: Vec<&'static str>,
+    },
     /// A request was refused because too much is open.
     Full(String),
     /// A connection listens.

@@ -108,6 +108,8 @@ fn who_is_asked_while_the_clock_is_behind_gets_the_time_that_was_said_and_no_mor
     assert_eq!(scene.decision(&token), Some(("reject".into(), "timeout".into())));
     scene.stage.reply(&scene.ada, &scene.subscription, &token, "accept");
     assert_eq!(scene.decision(&token), Some(("reject".into(), "timeout".into())));
+    let told = scene.stage.heard(scene.ear);
+    assert!(told.iter().any(|event| event.contains(r#""by":"timeout""#)), "and everybody is told: {told:#?}");
     scene.stamps_never_go_back();
 }
 
@@ -163,7 +165,7 @@ fn clocks_at_the_ends_of_time_break_nothing() {
     for now in [0, -1, 253_402_300_799_999, i64::MIN, i64::MAX] {
         let mut scene = scene();
         let token = scene.ask();
-        scene.stage.now = now;
+        (scene.stage.now, scene.stage.beyond_time) = (now, true);
         scene.stage.turn();
         scene.stage.publish(&scene.bank, &scene.session, &[THINK]);
         assert_ne!(scene.decision(&token).map(|decision| decision.0).as_deref(), Some("accept"), "{now}");

@@ -285,3 +285,48 @@ fn a_session_is_stopped_whatever_is_open_in_it() {
     assert_eq!(text_of(&told, "status"), "stopped");
     assert_eq!(stage.publish(&bank, &session, &[tool]), Answer::NotFound);
 }
+
+#[test]
+fn text_that_comes_while_a_question_is_open_does_not_say_that_it_was_answered() {
+    let mut stage = Stage::new();
+    let (bank, ada) = (agent("bank"), listener("ada", &[]));
+    let (_, ear) = stage.listener(&ada, REPLIES);
+    let session = stage.start(&bank);
+    let Answer::Made(asked) = stage.confirm(&bank, &session, TRANSFER) else { panic!() };
+    stage.heard(ear);
+    for (text, complete) in [("Meanwhile ", false), ("I wait.", true)] {
+        let text = text.to_owned();
+        let piece = Command::Output { session: session.clone(), output_id: None, text, complete, key: None };
+        let said = stage.ask_hub(&bank, piece);
+        assert!(matches!(said, Answer::Found(_)), "{said:?}");
+    }
+    assert_eq!(types(&stage.heard(ear)), ["output.streaming"]);
+    let token = text_of(&asked, "reply_token");
+    assert_eq!(stage.status(&bank, &session, &token), Answer::Found(r#"{"status":"pending"}"#.into()));
+    stage.wait(180_000);
+    let told = stage.heard(ear);
+    let resolved = told.iter().find(|event| event.contains(r#""decision":"reject""#)).expect("an outcome");
+    assert_eq!(text_of(resolved, "from_state"), "awaiting_input");
+}
+
+#[test]
+fn the_outcome_of_a_question_is_told_while_a_tool_runs() {
+    let mut stage = Stage::new();
+    let (bank, ada) = (agent("bank"), listener("ada", &[]));
+    let (subscription, ear) = stage.listener(&ada, REPLIES);
+    let session = stage.start(&bank);
+    let tool = r#"{"type":"aaep:agent.tool.invoked","tool":"look","tool_call_id":"call_9","risk_level":"low","summary_normal":"Looking."}"#;
+    let calls = r#"{"type":"aaep:agent.state.changed","to_state":"calling_tool"}"#;
+    assert!(matches!(stage.publish(&bank, &session, &[calls, tool]), Answer::Found(_)));
+    let Answer::Made(asked) = stage.confirm(&bank, &session, TRANSFER) else { panic!() };
+    stage.heard(ear);
+    stage.reply(&ada, &subscription, &text_of(&asked, "reply_token"), "reject");
+    let told = stage.heard(ear);
+    assert!(told[0].contains(r#""decision":"reject""#), "{told:?}");
+    assert_eq!(text_of(&told[0], "to_state"), "calling_tool", "it still runs");
+    let done = r#"{"type":"aaep:agent.tool.completed","tool":"look","tool_call_id":"call_9","status":"success","summary_normal":"Seen."}"#;
+    let end = r#"{"type":"aaep:agent.session.completed","summary_normal":"Done."}"#;
+    let think = r#"{"type":"aaep:agent.state.changed","to_state":"thinking"}"#;
+    let ended = stage.publish(&bank, &session, &[done, think, end]);
+    assert!(matches!(ended, Answer::Found(_)), "{ended:?}");
+}

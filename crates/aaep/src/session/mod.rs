@@ -257,6 +257,14 @@ impl Session {
         matches!(&self.stage, Stage::Open(open) if open.questions.knows(token))
     }
 
+    /// When the time of a question of this session is over, in milliseconds since 1970, as its events tell (§6.4).
+    pub fn deadline_of(&self, token: &str) -> Option<i64> {
+        match &self.stage {
+            Stage::Open(open) => open.questions.deadline_of(token),
+            _ => None,
+        }
+    }
+
     /// What it is waiting for: answers, then tools, then outputs, then its end.
     pub fn waiting_for(&self) -> Vec<Waiting> {
         match &self.stage {

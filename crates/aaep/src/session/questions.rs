@@ -383,6 +383,10 @@ impl Questions {
         self.tokens.contains(token)
     }
 
+    pub(super) fn deadline_of(&self, token: &str) -> Option<i64> {
+        self.list.iter().find(|question| *question.token == *token)?.deadline_millis
+    }
+
     pub(super) fn any_open(&self) -> bool {
         self.list.iter().any(|question| question.status == Status::Open)
     }

@@ -168,7 +168,8 @@ impl Core {
             live.tools.iter().map(|(tool, call)| closed_tool(tool, call.as_deref(), why)).collect();
         events.extend(live.outputs.iter().map(|(id, position)| closed_output(id.as_deref(), *position)));
         events.push(last);
-        let _ = self.emit(id, &events, now);
+        let said = self.emit(id, &events, now).map(drop);
+        self.was_said(id, said);
     }
 
     /// What was answered to this key before, if it was used: the same `again`.

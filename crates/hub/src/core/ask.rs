@@ -169,7 +169,7 @@ impl Core {
                     let said = format!(
                         r#"{{"type":"aaep:agent.progress.updated","urgency":"normal","localization_hints":{{"primary_language":"en"}},"progress":{{"description":"{seconds} seconds are left to answer."}},"summary_normal":"{seconds} seconds are left to answer."}}"#
                     );
-                    let _ = self.emit_one(reminder.session.as_str(), &said, &[], now);
+                    self.say_itself(reminder.session.as_str(), &said, &[], now);
                 }
                 Outcome::Stopped(stopped) => {
                     let said = r#"{"type":"aaep:agent.session.cancelled","cancelled_by":"user","localization_hints":{"primary_language":"en"},"summary_normal":"The person stopped the session."}"#;
@@ -199,7 +199,19 @@ impl Core {
         self.waits.resolve(&resolution.token, &answer);
         self.staged.resolved.push((resolution.token.clone(), resolution.session.clone(), answer));
         let session = resolution.session.as_str();
-        let to = if self.still_asks(&resolution.session) { "awaiting_input" } else { "thinking" };
+        let asks = self.still_asks(&resolution.session);
+        let Some(live) = self.sessions.get_mut(session).filter(|live| live.machine.is_open()) else { return };
+        if resolution.by == By::Timeout
+            && let Some(deadline) = live.machine.deadline_of(resolution.token.as_str())
+        {
+            // By a clock that went back, the time that listeners were told would not be over yet (§6.4).
+            live.stamped = live.stamped.max(deadline);
+        }
+        let to = match () {
+            () if asks => "awaiting_input",
+            () if live.tools.is_empty() => "thinking",
+            () => "calling_tool",
+        };
         let said = format!(r#"{{"type":"aaep:agent.state.changed","to_state":"{to}"}}"#);
         // What was meant is no decision; that it was said is what listeners are told (decision 15).
         let decision = match &resolution.answer {
@@ -212,7 +224,7 @@ impl Core {
             // That the person stopped the session is the next thing that everybody hears.
             if resolution.by == By::Stopped { By::Cancelled } else { resolution.by }.as_str()
         );
-        let _ = self.emit_one(session, &said, &[(SAYSO_EXTENSION, &told)], now);
+        self.say_itself(session, &said, &[(SAYSO_EXTENSION, &told)], now);
     }
 
     /// Whether a session has an open question, once this turn is on disk.

@@ -35,7 +35,9 @@ impl Core {
         let Some(live) = self.own(who, session) else { return Answer::NotFound };
         let name = piece.id.map(Box::from);
         let mut position = live.outputs.get(&name).copied().unwrap_or(0);
-        let writes = &*live.state == "writing_output";
+        // While a question is open, leaving its state would tell that it was answered (decision 15).
+        let asks = &*live.state == "awaiting_input";
+        let writes = asks || &*live.state == "writing_output";
         if piece.text.is_empty() && !piece.complete {
             return Answer::Bad("there is no text, and complete is not said".to_owned());
         }
@@ -49,7 +51,7 @@ impl Core {
             events.push(chunk(piece.id, text, position, piece.complete && at == last));
             position += text.chars().count() as u64;
         }
-        if piece.complete {
+        if piece.complete && !asks {
             events.push(state("thinking"));
         }
         match self.emit(session, &events, now) {

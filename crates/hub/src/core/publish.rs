@@ -15,9 +15,10 @@ use super::agent::Live;
 use super::ask::{binding, broken};
 use super::{After, Core, Heard, Write};
 use crate::Principal;
-use crate::command::Answer;
+use crate::command::{Answer, Output};
 use crate::compose::{self, SAYSO_EXTENSION, Stamp};
 use crate::delivery::{Frame, Part};
+use crate::watch::Note;
 
 impl Core {
     /// `POST /agent/v1/sessions/{id}/events`: all or nothing.
@@ -136,6 +137,24 @@ impl Core {
             compose::event(&root, &stamp, &added, hidden).map_err(|why| Answer::Bad(why.to_string()))?;
         self.stage(session, &id, &text, token.as_ref(), arguments.as_deref(), now)?;
         Ok(id)
+    }
+
+    /// Stages an event that is the hub's own to say.
+    pub(super) fn say_itself(&mut self, session: &str, said: &str, extra: &[(&str, &str)], now: i64) {
+        let said = self.emit_one(session, said, extra, now).map(drop);
+        self.was_said(session, said);
+    }
+
+    /// What the hub itself had to say and was refused is lacking to everybody, so whoever runs it is told. In a session that
+    /// is over there is nothing to say.
+    pub(super) fn was_said(&mut self, session: &str, said: Result<(), Answer>) {
+        let rules = match said {
+            Ok(()) | Err(Answer::NotFound) => return,
+            Err(Answer::Unlawful(findings)) => findings.iter().map(|finding| finding.rule.id()).collect(),
+            Err(_) => Vec::new(),
+        };
+        let note = Note::Unsaid { session: session.into(), rules };
+        self.staged.after.push(After::Output(Output::Note(note)));
     }
 
     /// Judges a whole event and stages it.

@@ -203,6 +203,9 @@ impl World {
                     }
                 }
             }
+            Output::Note(hub::watch::Note::Unsaid { session, rules }) => {
+                panic!("the hub's own words were refused in {session}: {rules:?}");
+            }
             Output::Give(..) | Output::Note(_) => {}
             Output::Close(listener) => {
                 for ear in &mut self.ears {

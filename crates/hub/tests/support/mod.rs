@@ -188,6 +188,8 @@ pub(crate) struct Stage {
     ears: BTreeMap<ListenerId, Ear>,
     answers: HashMap<RequestId, Answer>,
     notices: Vec<(LineId, Notice)>,
+    /// Whether the hub may be without words: in a year that no timestamp has.
+    pub(crate) beyond_time: bool,
     seed: u64,
 }
 
@@ -224,6 +226,7 @@ impl Stage {
             ears: BTreeMap::new(),
             answers: HashMap::new(),
             notices: Vec::new(),
+            beyond_time: false,
             seed: 7,
         }
     }
@@ -351,6 +354,9 @@ impl Stage {
                     if let Some(ear) = self.ears.get_mut(&listener) {
                         ear.closed = true;
                     }
+                }
+                Output::Note(hub::watch::Note::Unsaid { session, rules }) if !self.beyond_time => {
+                    panic!("the hub's own words were refused in {session}: {rules:?}");
                 }
                 _ => {}
             }

@@ -109,6 +109,7 @@ kinds! {
     QuestionResolved "question.resolved" "A question was resolved; by what, not how.",
     ReplyRefused "reply.refused" "A reply was not taken.",
     RuleBroken "rule.broken" "What an agent said was refused; these rules say so.",
+    Unsaid "hub.unsaid" "What the hub itself had to say was refused by these rules.",
     StorageFailed "storage.failed" "A turn could not be stored, so nothing of it happened.",
     StorageGood "storage.good" "The disk takes writes again.",
     LimitHit "limit.hit" "Somebody asked for more than a limit allows.",

@@ -31,6 +31,7 @@ impl Observe {
             Note::QuestionResolved { .. } => (Level::Info, Kind::QuestionResolved),
             Note::ReplyRefused { .. } => (Level::Warn, Kind::ReplyRefused),
             Note::Unlawful(_) => (Level::Info, Kind::RuleBroken),
+            Note::Unsaid { .. } => (Level::Error, Kind::Unsaid),
             Note::Full(_) => (Level::Warn, Kind::LimitHit),
             Note::Joined { .. } => (Level::Info, Kind::ListenerJoined),
             Note::Gap(_) => (Level::Warn, Kind::ListenerGap),
@@ -55,6 +56,7 @@ impl Observe {
             Note::QuestionResolved { token, by } => say(&[("question", &short(token)), ("by", by)]),
             Note::ReplyRefused { principal, why } => say(&[("why", why), ("from", &short(principal))]),
             Note::Unlawful(rules) => say(&[("rules", &rules.join(","))]),
+            Note::Unsaid { session, rules } => say(&[("session", session), ("rules", &rules.join(","))]),
             Note::Full(why) => say(&[("limit", why)]),
             Note::Joined { listener, subscription } => {
                 let (id, listeners) = (listener.0.to_string(), self.listeners().to_string());
