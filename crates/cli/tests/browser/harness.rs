@@ -105,4 +105,8 @@ fn strangers_share_no_cookies_and_windows_do() {
     assert_eq!(stranger.evaluate("document.cookie"), "");
     two.click("#go");
     two.shows("Hello, .");
+    two.reload();
+    two.shows("Nothing yet.");
+    two.close();
+    assert_eq!(one.evaluate("document.cookie"), "who=ada");
 }

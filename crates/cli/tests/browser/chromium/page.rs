@@ -22,11 +22,12 @@ pub(crate) struct Complaint {
 pub(crate) struct Page {
     line: Line,
     complaints: Vec<Complaint>,
+    arrived: bool,
 }
 
 impl Page {
     pub(super) fn of(line: Line) -> Self {
-        let mut page = Self { line, complaints: Vec::new() };
+        let mut page = Self { line, complaints: Vec::new(), arrived: false };
         for domain in ["Page", "Runtime", "Log", "Network", "Accessibility"] {
             page.call(&format!("{domain}.enable"), &json!({}));
         }
@@ -45,10 +46,28 @@ impl Page {
 
     /// Goes to an address, and waits until its document is there.
     pub(crate) fn go(&mut self, url: &str) {
-        self.call("Page.navigate", &json!({ "url": url }));
-        let arrived =
-            format!("location.href.split('#')[0] == {} && document.readyState == 'complete'", json!(url));
-        self.wait(&arrived);
+        // What is asked of a page that is about to go may never be answered, so it is told when the next one is there.
+        self.listen(Duration::ZERO);
+        self.arrived = false;
+        let went = self.call("Page.navigate", &json!({ "url": url }));
+        assert!(went.get("errorText").is_none(), "{url}: {went}");
+        self.arrive();
+    }
+
+    /// Loads the page again.
+    pub(crate) fn reload(&mut self) {
+        self.listen(Duration::ZERO);
+        self.arrived = false;
+        self.call("Page.reload", &json!({}));
+        self.arrive();
+    }
+
+    fn arrive(&mut self) {
+        let until = Instant::now() + PATIENCE;
+        while !self.arrived {
+            assert!(Instant::now() < until, "the page did not come: {:?}", self.complaints);
+            self.listen(LOOK);
+        }
     }
 
     /// The value of an expression in the page. A promise is waited for.
@@ -139,6 +158,11 @@ impl Page {
         file
     }
 
+    /// Closes its window, as a person would.
+    pub(crate) fn close(mut self) {
+        self.line.call("Page.close", &json!({}));
+    }
+
     /// What the browser complained about since this was last asked.
     pub(crate) fn complaints(&mut self) -> Vec<Complaint> {
         // What the page has done so far is told before this is answered.
@@ -158,6 +182,7 @@ impl Page {
     fn hear(&mut self, event: &Value) {
         let told = &event["params"];
         match event["method"].as_str() {
+            Some("Page.loadEventFired") => self.arrived = true,
             Some("Runtime.exceptionThrown") => {
                 let thrown = &told["exceptionDetails"];
                 let text = thrown["exception"]["description"].as_str().or(thrown["text"].as_str());
