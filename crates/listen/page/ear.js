@@ -295,7 +295,8 @@ function asQuestion(event, session, verbosity) {
   const body = [...text];
   text.push(own(`You have ${duration(seconds)}. ${otherwise}`));
   const words = summary(event, verbosity);
-  const details = words === undefined || words === asked ? [] : [theirs(event, words)];
+  // It says the same in other words: more to read, for those who want that.
+  const details = verbosity !== "detailed" || words === undefined || words === asked ? [] : [theirs(event, words)];
   const allowed = Array.isArray(event.allowed_replies) ? event.allowed_replies : ["accept", "reject"];
   const choices = (Array.isArray(event.choices) ? event.choices : [])
     .map(object)

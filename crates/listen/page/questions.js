@@ -202,7 +202,6 @@ class Dialog {
     this.element.setAttribute("role", "dialog");
     this.element.setAttribute("aria-modal", "true");
     this.element.setAttribute("aria-labelledby", "dialog-title");
-    this.element.setAttribute("aria-describedby", "dialog-text");
     this.#fill();
   }
 
@@ -349,7 +348,7 @@ class Dialog {
 }
 
 function others() {
-  return document.querySelectorAll("#top, #voice, #main, #settings");
+  return document.querySelectorAll("#top, #main, #settings");
 }
 
 function element(name, properties, children = []) {

@@ -5,13 +5,16 @@
 export const MOST_WAITING = 40;
 
 /** What is critical waits so long at most for what is being said; if that takes longer, it is cut. */
-export const PATIENCE = 3000;
+export const PATIENCE = 6000;
 
 /** The same where what is being said is critical too. */
 export const PATIENCE_WITH_CRITICAL = 20000;
 
 /** Characters of one thing that is said; a longer text is said in pieces, so that little is lost where it is cut. */
 export const LONGEST = 400;
+
+/** After the person has moved, by when a screen reader has begun to say where they are. */
+const MOMENT = 800;
 
 /** Between two things that are said. */
 const PAUSE = 400;
@@ -73,9 +76,9 @@ export class Queue {
     return due.length > 0 ? Math.min(...due) : undefined;
   }
 
-  /** What was being said is over: the person has gone on. */
+  /** What was being said is over: the person has gone on. A screen reader that follows them needs a moment. */
   hush(now) {
-    this.#speaking.until = Math.min(this.#speaking.until, now);
+    this.#speaking = { until: now + MOMENT, critical: false };
   }
 
   get length() {
