@@ -1,0 +1,5 @@
+//! Listening, for a person.
+//!
+//! - [`page`]: the listening page, which a hub serves.
+
+pub mod page;
