@@ -37,9 +37,8 @@ fn a_page_is_used_by_keyboard_and_read_as_a_screen_reader_would() {
     let wanted = r#"RootWebArea "Try" focused
   main
     heading "Try" level=1
-    status live=polite atomic
-      StaticText "Hello, Ada L.."
-    StaticText "Name"
+    status live=polite atomic: "Hello, Ada L.."
+    text "Name"
     textbox "Name" value "Ada L." focused
     button "Go on"
 "#;

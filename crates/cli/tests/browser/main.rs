@@ -15,4 +15,8 @@ mod hub;
 #[path = "../serve/messages.rs"]
 mod messages;
 
+mod answering;
 mod harness;
+mod joining;
+mod listening;
+mod state;

@@ -33,6 +33,7 @@ impl Page {
 
     /// A window of that many pixels, seen at that zoom in percent: at 400, a quarter of them is left for the page.
     pub(crate) fn window(&mut self, width: u32, height: u32, zoom: u32) {
+        self.size = (width, height, zoom);
         let metrics = json!({
             "width": width * 100 / zoom,
             "height": height * 100 / zoom,

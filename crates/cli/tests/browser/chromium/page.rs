@@ -23,17 +23,20 @@ pub(crate) struct Page {
     line: Line,
     complaints: Vec<Complaint>,
     arrived: bool,
+    /// Its window: width, height, zoom in percent.
+    pub(super) size: (u32, u32, u32),
 }
 
 impl Page {
     pub(super) fn of(line: Line) -> Self {
-        let mut page = Self { line, complaints: Vec::new(), arrived: false };
+        let mut page = Self { line, complaints: Vec::new(), arrived: false, size: (1280, 800, 100) };
         for domain in ["Page", "Runtime", "Log", "Network", "Accessibility"] {
             page.call(&format!("{domain}.enable"), &json!({}));
         }
         // Two windows cannot both have the keyboard; each page is to behave as if it had.
         page.call("Emulation.setFocusEmulationEnabled", &json!({ "enabled": true }));
-        page.window(1280, 800, 100);
+        let (width, height, zoom) = page.size;
+        page.window(width, height, zoom);
         page
     }
 
@@ -136,6 +139,26 @@ impl Page {
         assert!(answer.get("exceptionDetails").is_none(), "{answer:#}");
     }
 
+    /// Runs a script in every document that comes, before its own.
+    pub(crate) fn before(&mut self, script: &str) {
+        self.call("Page.addScriptToEvaluateOnNewDocument", &json!({ "source": script }));
+    }
+
+    /// A place beside the page's own scripts, which sees the same document: what runs there neither disturbs the page nor is
+    /// bound by its policy.
+    pub(crate) fn aside(&mut self, script: &str, expression: &str) -> Value {
+        let tree = self.call("Page.getFrameTree", &json!({}));
+        let how = json!({ "frameId": tree["frameTree"]["frame"]["id"], "worldName": "aside", "grantUniveralAccess": true });
+        let world = self.call("Page.createIsolatedWorld", &how);
+        let context = &world["executionContextId"];
+        let load = json!({ "expression": script, "contextId": context });
+        self.call("Runtime.evaluate", &load);
+        let ask = json!({ "expression": expression, "contextId": context, "awaitPromise": true, "returnByValue": true });
+        let answer = self.call("Runtime.evaluate", &ask);
+        assert!(answer.get("exceptionDetails").is_none(), "{answer:#}");
+        answer["result"]["value"].clone()
+    }
+
     /// From now on this page is given that for an address, whatever is there. All else it gets from where it is.
     pub(crate) fn serve(&mut self, url: &str, kind: &str, body: &[u8]) {
         let answer = json!({
@@ -151,8 +174,13 @@ impl Page {
 
     /// Takes a picture of the whole page, and returns where it is.
     pub(crate) fn picture(&mut self, name: &str) -> PathBuf {
-        let how = json!({ "format": "png", "captureBeyondViewport": true });
-        let picture = self.call("Page.captureScreenshot", &how);
+        // What is out of sight may not be drawn, so the window is made as high as the page for a moment.
+        let (width, height, zoom) = self.size;
+        let whole = self.evaluate("Math.min(document.documentElement.scrollHeight, 4000)").as_u64().unwrap();
+        self.window(width, height.max(u32::try_from(whole).unwrap() * zoom / 100), zoom);
+        self.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))");
+        let picture = self.call("Page.captureScreenshot", &json!({ "format": "png" }));
+        self.window(width, height, zoom);
         let file = pictures().join(format!("{name}.png"));
         std::fs::write(&file, base64::decode(picture["data"].as_str().unwrap())).unwrap();
         file

@@ -12,74 +12,103 @@ const PROPERTIES: [&str; 14] = [
     "atomic", "checked", "disabled", "expanded", "focused", "hasPopup", "invalid", "level", "live", "modal",
     "pressed", "readonly", "required", "selected",
 ];
-/// Roles that only say how a text is laid out.
-const LAYOUT: [&str; 3] = ["InlineTextBox", "LineBreak", "ListMarker"];
+/// Roles that only say how a text is laid out, and what a closed list would show if it were open.
+const LAYOUT: [&str; 4] = ["InlineTextBox", "LineBreak", "ListMarker", "MenuListPopup"];
+/// Roles whose text was said with them, as their name or value.
+const NAMED: [&str; 6] = ["heading", "button", "link", "option", "textbox", "spinbutton"];
+/// Roles that have nothing to say of their own.
+const GROUPS: [&str; 4] = ["generic", "none", "LabelText", "time"];
 
 impl Page {
-    /// The tree, a line for each thing and its children indented: role, name, what else is said.
+    /// The tree, a line for each thing and its children indented: role, name, what else is said. Texts that follow each other
+    /// are one.
     pub(crate) fn tree(&mut self) -> String {
         let answer = self.call("Accessibility.getFullAXTree", &json!({}));
         let nodes = answer["nodes"].as_array().unwrap();
         let by_id: HashMap<&str, &Value> =
             nodes.iter().filter_map(|node| Some((node["nodeId"].as_str()?, node))).collect();
-        let mut text = String::new();
         let root = nodes.iter().find(|node| node.get("parentId").is_none()).unwrap();
-        write_node(&mut text, &by_id, root, 0, [""; 2]);
-        text
+        let mut lines = Vec::new();
+        for top in parts(&by_id, root) {
+            top.write(&mut lines, 0);
+        }
+        lines.join("\n") + "\n"
     }
 
     /// What has the keyboard, as a screen reader would say it: its line of the tree.
     pub(crate) fn focused(&mut self) -> String {
-        let how = json!({ "expression": "document.activeElement" });
-        let element = self.call("Runtime.evaluate", &how);
-        let object = &element["result"]["objectId"];
-        let how = json!({ "objectId": object, "fetchRelatives": false });
+        let element = self.call("Runtime.evaluate", &json!({ "expression": "document.activeElement" }));
+        let how = json!({ "objectId": element["result"]["objectId"], "fetchRelatives": false });
         let answer = self.call("Accessibility.getPartialAXTree", &how);
         spoken(&answer["nodes"][0])
     }
 }
 
-fn write_node(
-    text: &mut String,
-    by_id: &HashMap<&str, &Value>,
-    node: &Value,
-    depth: usize,
-    parent: [&str; 2],
-) {
-    let role = word(node, "role");
-    if LAYOUT.contains(&role) {
-        return;
-    }
-    let name = word(node, "name");
-    // A text that is its parent's whole name or value was said with it; what is ignored or only groups has nothing to say.
-    let said = role == "StaticText" && parent.contains(&name);
-    let groups = matches!(role, "generic" | "none" | "LabelText") && name.is_empty();
-    let silent = node["ignored"] == true || groups || said;
-    let inner = if silent { depth } else { depth + 1 };
-    if !silent {
-        let _ = writeln!(text, "{:1$}{2}", "", depth * 2, spoken(node));
-    }
-    for child in node["childIds"].as_array().into_iter().flatten() {
-        if let Some(child) = child.as_str().and_then(|id| by_id.get(id)) {
-            write_node(text, by_id, child, inner, if silent { parent } else { [name, word(node, "value")] });
+/// A thing with what is in it, or a text.
+enum Part {
+    Thing(String, Vec<Part>),
+    Text(String),
+}
+
+impl Part {
+    fn write(&self, lines: &mut Vec<String>, depth: usize) {
+        let indent = "  ".repeat(depth);
+        match self {
+            Self::Text(text) => lines.push(format!("{indent}text {}", json!(text))),
+            Self::Thing(line, inner) if let [Self::Text(text)] = inner.as_slice() => {
+                lines.push(format!("{indent}{line}: {}", json!(text)));
+            }
+            Self::Thing(line, inner) => {
+                lines.push(format!("{indent}{line}"));
+                for part in inner {
+                    part.write(lines, depth + 1);
+                }
+            }
         }
     }
 }
 
+/// What a node comes to: itself with what is in it, only what is in it, or nothing.
+fn parts(by_id: &HashMap<&str, &Value>, node: &Value) -> Vec<Part> {
+    let role = word(node, "role");
+    if LAYOUT.contains(&role.as_str()) {
+        return Vec::new();
+    }
+    if role == "StaticText" && node["ignored"] != true {
+        return Some(word(node, "name")).filter(|text| !text.is_empty()).map(Part::Text).into_iter().collect();
+    }
+    let mut inner: Vec<Part> = Vec::new();
+    for child in node["childIds"].as_array().into_iter().flatten() {
+        let Some(child) = child.as_str().and_then(|id| by_id.get(id)) else { continue };
+        for part in parts(by_id, child) {
+            match (inner.last_mut(), part) {
+                (Some(Part::Text(before)), Part::Text(text)) => *before = format!("{before} {text}"),
+                (_, part) => inner.push(part),
+            }
+        }
+    }
+    if NAMED.contains(&role.as_str()) {
+        inner.retain(|part| !matches!(part, Part::Text(_)));
+    }
+    let line = spoken(node);
+    let silent = node["ignored"] == true || GROUPS.contains(&role.as_str()) && line == role;
+    if silent || role == "paragraph" && inner.is_empty() {
+        return inner;
+    }
+    vec![Part::Thing(line, inner)]
+}
+
 /// Role, name, description, value, properties.
 fn spoken(node: &Value) -> String {
-    let mut line = word(node, "role").to_owned();
+    let mut line = word(node, "role");
     if node["ignored"] == true {
         line += " (ignored)";
     }
-    if !word(node, "name").is_empty() {
-        let _ = write!(line, " {}", json!(word(node, "name")));
-    }
-    if !word(node, "description").is_empty() {
-        let _ = write!(line, " described {}", json!(word(node, "description")));
-    }
-    if let Some(value) = node["value"].get("value").filter(|value| **value != "") {
-        let _ = write!(line, " value {value}");
+    for (before, member) in [("", "name"), ("described ", "description"), ("value ", "value")] {
+        let word = word(node, member);
+        if !word.is_empty() {
+            let _ = write!(line, " {before}{}", json!(word));
+        }
     }
     for property in node["properties"].as_array().into_iter().flatten() {
         let (name, value) = (property["name"].as_str().unwrap_or_default(), &property["value"]["value"]);
@@ -96,6 +125,10 @@ fn spoken(node: &Value) -> String {
     line
 }
 
-fn word<'a>(node: &'a Value, member: &str) -> &'a str {
-    node[member]["value"].as_str().unwrap_or_default().trim()
+fn word(node: &Value, member: &str) -> String {
+    match &node[member]["value"] {
+        Value::String(word) => word.trim().to_owned(),
+        Value::Null => String::new(),
+        other => other.to_string(),
+    }
 }

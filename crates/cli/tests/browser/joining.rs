@@ -1,0 +1,90 @@
+//! Coming late, being one of several, losing the connection.
+
+use std::process::Command;
+
+use crate::answering::{DIALOG, asked};
+use crate::chromium::Browser;
+use crate::hub::Hub;
+use crate::listening::{connected, hears, listening, said, tab_to};
+use crate::state::{check, check_cut_off};
+
+#[test]
+#[ignore = "needs what `cargo xtask browser` installs"]
+fn who_comes_late_is_told_how_things_stand_and_can_answer() {
+    let (hub, mut browser) = (Hub::open(), Browser::start());
+    let client = hub.client();
+    let mut first = listening(&hub, &mut browser);
+    let session = client.start();
+    let token = client.ask(&session);
+    asked(&mut first);
+    let mut late = listening(&hub, &mut browser);
+    asked(&mut late);
+    check(&mut late, "late");
+    tab_to(&mut late, "button \"Yes, accept it\"");
+    late.press("Enter");
+    hears(&mut late, "You accepted this:");
+    let answer = client.get(&format!("/agent/v1/sessions/{session}/replies/{token}?wait=30"));
+    assert_eq!((answer.text("decision"), answer.text("by")), ("accept".to_owned(), "reply".to_owned()));
+}
+
+#[test]
+#[ignore = "needs what `cargo xtask browser` installs"]
+fn what_is_settled_elsewhere_is_withdrawn_and_says_how() {
+    let (hub, mut browser) = (Hub::open(), Browser::start());
+    let client = hub.client();
+    let (mut one, mut other) = (listening(&hub, &mut browser), listening(&hub, &mut browser));
+    let session = client.start();
+    client.ask(&session);
+    asked(&mut one);
+    asked(&mut other);
+    tab_to(&mut one, "button \"Yes, accept it\"");
+    one.press("Enter");
+    hears(&mut one, "You accepted this:");
+    other.wait(&format!("{DIALOG}.innerText.includes('Somebody else accepted this:')"));
+    assert!(other.focused().starts_with("dialog \"This question is over\""), "{}", other.focused());
+    check(&mut other, "settled-elsewhere");
+    assert_eq!(other.evaluate(&format!("{DIALOG}.innerText.includes('Yes, accept it')")), false);
+    tab_to(&mut other, "button \"Close\"");
+    other.press("Enter");
+    other.wait(&format!("{DIALOG} == null"));
+    assert!(!other.focused().starts_with("RootWebArea"), "the keyboard is somewhere: {}", other.focused());
+    other.shows("No question is open.");
+}
+
+/// The hub is killed with a question open and comes back with the same data: the page notices, says so once, comes back by itself,
+/// and the question can be answered.
+#[test]
+#[ignore = "needs what `cargo xtask browser` installs"]
+fn a_connection_that_is_lost_comes_back_by_itself() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut browser = Browser::start();
+    let mut hub = Hub::on_disk(folder.path());
+    let mut page = listening(&hub, &mut browser);
+    let session = hub.client().start();
+    let token = hub.client().ask(&session);
+    asked(&mut page);
+    hub.kill();
+    hears(&mut page, "The connection to the hub is lost.");
+    tab_to(&mut page, "button \"Yes, accept it\"");
+    page.press("Enter");
+    hears(&mut page, "The answer could not be sent.");
+    check_cut_off(&mut page, "lost");
+    let address = hub.address.clone();
+    let data = folder.path().to_str().unwrap();
+    let hub = Hub::start_as(
+        Command::new(env!("CARGO_BIN_EXE_sayso"))
+            .args(["serve", "--open", "--listen", &address, "--data", data]),
+    );
+    connected(&mut page);
+    hears(&mut page, "Connected again.");
+    assert!(page.complaints().iter().all(|one| one.about == "network"));
+    tab_to(&mut page, "button \"Yes, accept it\"");
+    page.press("Enter");
+    hears(&mut page, "You accepted this:");
+    let answer = hub.client().get(&format!("/agent/v1/sessions/{session}/replies/{token}?wait=30"));
+    assert_eq!((answer.text("decision"), answer.text("by")), ("accept".to_owned(), "reply".to_owned()));
+    let said = said(&mut page);
+    let count = |part: &str| said.iter().filter(|one| one.contains(part)).count();
+    assert_eq!((count("is lost"), count("Connected again."), count("Moving money.")), (1, 1, 1), "{said:#?}");
+    check(&mut page, "connected-again");
+}
