@@ -6,7 +6,7 @@ use crate::answering::{DIALOG, asked};
 use crate::chromium::Browser;
 use crate::hub::Hub;
 use crate::listening::{connected, hears, listening, said, tab_to};
-use crate::state::{check, check_cut_off};
+use crate::state::{check, check_kept_out};
 
 #[test]
 #[ignore = "needs what `cargo xtask browser` installs"]
@@ -68,7 +68,7 @@ fn a_connection_that_is_lost_comes_back_by_itself() {
     tab_to(&mut page, "button \"Yes, accept it\"");
     page.press("Enter");
     hears(&mut page, "The answer could not be sent.");
-    check_cut_off(&mut page, "lost");
+    check_kept_out(&mut page, "lost");
     let address = hub.address.clone();
     let data = folder.path().to_str().unwrap();
     let hub = Hub::start_as(

@@ -17,6 +17,9 @@ mod messages;
 
 mod answering;
 mod harness;
+mod hostile;
 mod joining;
 mod listening;
+mod looks;
+mod signing_in;
 mod state;

@@ -17,8 +17,8 @@ pub(crate) fn check(page: &mut Page, name: &str) {
     assert!(complaints.is_empty(), "{name}: {complaints:#?}");
 }
 
-/// As [`check`], where the hub cannot be reached: the browser complains of just that.
-pub(crate) fn check_cut_off(page: &mut Page, name: &str) {
+/// As [`check`], where the hub refuses or cannot be reached: the browser complains of just that.
+pub(crate) fn check_kept_out(page: &mut Page, name: &str) {
     look_at(page, name);
     let mut complaints = page.complaints();
     complaints.retain(|one| one.about != "network");

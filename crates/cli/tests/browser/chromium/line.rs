@@ -16,8 +16,9 @@ pub(super) struct Line {
     last: u64,
     /// Events that came while something else was waited for.
     heard: VecDeque<Value>,
-    /// What is answered in the place of servers, by address. It cannot wait: while a request waits, so do all commands.
-    served: HashMap<String, Value>,
+    /// What is answered in the place of servers, by address, and whether that holds for longer than once. It cannot wait:
+    /// while a request waits, so do all commands.
+    served: HashMap<String, (Value, bool)>,
 }
 
 impl Line {
@@ -60,10 +61,11 @@ impl Line {
         self.last
     }
 
-    /// From now on, whoever asks for that address is answered with this.
-    pub(super) fn serve(&mut self, url: &str, answer: Value) {
-        self.served.insert(url.to_owned(), answer);
-        let patterns: Vec<_> = self.served.keys().map(|url| json!({ "urlPattern": url })).collect();
+    /// Whoever asks for an address that begins so is answered with this, for ever or once.
+    pub(super) fn serve(&mut self, url: &str, answer: Value, for_ever: bool) {
+        self.served.insert(url.to_owned(), (answer, for_ever));
+        let patterns: Vec<_> =
+            self.served.keys().map(|url| json!({ "urlPattern": format!("{url}*") })).collect();
         self.call("Fetch.enable", &json!({ "patterns": patterns }));
     }
 
@@ -89,9 +91,23 @@ impl Line {
     }
 
     fn answer(&mut self, paused: &Value) {
-        let served = paused["request"]["url"].as_str().and_then(|url| self.served.get(url));
+        let url = paused["request"]["url"].as_str().unwrap_or_default();
+        // The longest beginning is meant.
+        let found = self
+            .served
+            .keys()
+            .filter(|from| url.starts_with(from.as_str()))
+            .max_by_key(|from| from.len())
+            .cloned();
+        let served = found.and_then(|from| {
+            let (answer, for_ever) = self.served.get(&from)?.clone();
+            if !for_ever {
+                self.served.remove(&from);
+            }
+            Some(answer)
+        });
         let (method, mut answer) = match served {
-            Some(answer) => ("Fetch.fulfillRequest", answer.clone()),
+            Some(answer) => ("Fetch.fulfillRequest", answer),
             None => ("Fetch.continueRequest", json!({})),
         };
         answer["requestId"] = paused["requestId"].clone();

@@ -159,17 +159,14 @@ impl Page {
         answer["result"]["value"].clone()
     }
 
-    /// From now on this page is given that for an address, whatever is there. All else it gets from where it is.
+    /// From now on this page is given that for addresses that begin so, whatever is there. All else it gets from where it is.
     pub(crate) fn serve(&mut self, url: &str, kind: &str, body: &[u8]) {
-        let answer = json!({
-            "responseCode": 200,
-            "responseHeaders": [
-                { "name": "Content-Type", "value": kind },
-                { "name": "Content-Security-Policy", "value": "default-src 'self'" },
-            ],
-            "body": base64::encode(body),
-        });
-        self.line.serve(url, answer);
+        self.line.serve(url, served(kind, body), true);
+    }
+
+    /// As [`Self::serve`], for the next request only.
+    pub(crate) fn serve_once(&mut self, url: &str, kind: &str, body: &[u8]) {
+        self.line.serve(url, served(kind, body), false);
     }
 
     /// Takes a picture of the whole page, and returns where it is.
@@ -237,4 +234,15 @@ impl Page {
     fn complain(&mut self, about: &str, text: &str) {
         self.complaints.push(Complaint { about: about.to_owned(), text: text.to_owned() });
     }
+}
+
+fn served(kind: &str, body: &[u8]) -> Value {
+    json!({
+        "responseCode": 200,
+        "responseHeaders": [
+            { "name": "Content-Type", "value": kind },
+            { "name": "Content-Security-Policy", "value": "default-src 'self'" },
+        ],
+        "body": base64::encode(body),
+    })
 }

@@ -75,7 +75,11 @@ fn parts(by_id: &HashMap<&str, &Value>, node: &Value) -> Vec<Part> {
         return Vec::new();
     }
     if role == "StaticText" && node["ignored"] != true {
-        return Some(word(node, "name")).filter(|text| !text.is_empty()).map(Part::Text).into_iter().collect();
+        return Some(word(node, "name"))
+            .filter(|text| !text.is_empty())
+            .map(Part::Text)
+            .into_iter()
+            .collect();
     }
     let mut inner: Vec<Part> = Vec::new();
     for child in node["childIds"].as_array().into_iter().flatten() {
