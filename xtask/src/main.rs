@@ -5,6 +5,7 @@ mod bench;
 mod conformance;
 mod fuzz;
 mod interop;
+mod page;
 mod setup;
 mod stage;
 mod switch_off;
@@ -19,6 +20,7 @@ const USAGE: &str = "usage: cargo xtask COMMAND
   conformance [check]  writes docs/conformance.md, or says whether it is stale
   asp [check]          writes the diagram and table of docs/asp.md and docs/asp-vectors.json, or says whether they are stale
   interop              installs published clients of AAEP and runs them against the hub
+  page                 tests the modules of the listening page in node
   rules [N]            runs each rule's test with its rule switched off and demands red; N takes every Nth rule
   fuzz [RUNS]          fuzzes each target, 200000 runs if not said
   bench [NAME] [quick] runs the benchmarks, or one of them; quick only shows that they run";
@@ -33,6 +35,7 @@ fn main() -> ExitCode {
         ["conformance", "check"] => stages.run("conformance", conformance::check),
         ["asp"] => stages.run("asp", asp::write),
         ["asp", "check"] => stages.run("asp", asp::check),
+        ["page"] => stages.run("page", page::run),
         ["interop"] => stages.run("interop", interop::run),
         ["rules"] => stages.run("rules switched off", || switch_off::run(1)),
         ["rules", step] if step.parse::<usize>().is_ok_and(|step| step > 0) => {
@@ -59,6 +62,7 @@ fn test(stages: &mut Stages) {
     stages.cargo("format", &["fmt", "--all", "--check"]);
     stages.cargo("clippy", &["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"]);
     stages.cargo("tests", &["test", "--workspace", "--locked"]);
+    stages.run("page", page::run);
     stages.run("interop", interop::run);
     stages.run("conformance", conformance::check);
     stages.run("asp", asp::check);

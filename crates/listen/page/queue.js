@@ -59,6 +59,7 @@ export class Queue {
   next(now) {
     const index = this.#waiting.findIndex((one) => (one.from ?? 0) <= now);
     const said = this.#waiting[index];
+    if (said === undefined && this.#unsaid > 0 && now >= this.#speaking.until) return this.#begin(this.#tellUnsaid(), now);
     if (said === undefined || now < this.#due(said, now)) return undefined;
     if (this.#unsaid > 0 && !said.critical) return this.#begin(this.#tellUnsaid(), now);
     this.#waiting.splice(index, 1);
@@ -73,6 +74,7 @@ export class Queue {
   /** When there may be a next thing to say; nothing where nothing waits. */
   wakeAt(now) {
     const due = this.#waiting.map((one) => Math.max(this.#due(one, now), one.from ?? 0));
+    if (this.#unsaid > 0) due.push(this.#speaking.until);
     return due.length > 0 ? Math.min(...due) : undefined;
   }
 

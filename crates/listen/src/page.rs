@@ -44,11 +44,8 @@ const FILES: &[(&str, &str, &str)] = files![
 
 /// Every file of the page. `demo` says whether the hub has an assistant to ask, for which the page then has a field.
 pub fn assets(demo: bool) -> Vec<Asset> {
-    let index = if demo {
-        Cow::Owned(INDEX.replace(NO_DEMO, "data-demo=\"yes\""))
-    } else {
-        Cow::Borrowed(INDEX)
-    };
+    let index =
+        if demo { Cow::Owned(INDEX.replace(NO_DEMO, "data-demo=\"yes\"")) } else { Cow::Borrowed(INDEX) };
     let files = FILES.iter().map(|(path, media_type, body)| Asset { path, media_type, body: (*body).into() });
     std::iter::once(Asset { path: "/", media_type: HTML, body: index }).chain(files).collect()
 }
@@ -62,7 +59,9 @@ mod tests {
         let assets = assets(false);
         let known = |path: &str| assets.iter().any(|asset| asset.path == path);
         for asset in &assets {
-            for quoted in asset.body.split('"').filter(|quoted| quoted.ends_with(".js") || quoted.ends_with(".css")) {
+            let is_file =
+                |text: &&str| text.rsplit('.').next().is_some_and(|end| matches!(end, "js" | "css"));
+            for quoted in asset.body.split('"').filter(is_file) {
                 let path = quoted.replace("./", "/page/");
                 assert!(known(&path), "{}: {quoted}", asset.path);
             }
@@ -73,7 +72,15 @@ mod tests {
     #[test]
     fn a_producers_text_has_no_way_to_become_markup() {
         for asset in assets(true) {
-            for way in ["innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "Function(", "srcdoc"] {
+            for way in [
+                "innerHTML",
+                "outerHTML",
+                "insertAdjacentHTML",
+                "document.write",
+                "eval(",
+                "Function(",
+                "srcdoc",
+            ] {
                 assert!(!asset.body.contains(way), "{}: {way}", asset.path);
             }
             let inline = [" style=", " onclick", "<style", "javascript:"];

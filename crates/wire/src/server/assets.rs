@@ -27,7 +27,8 @@ impl Asset {
 
     fn response(&self, head: &Head) -> Response {
         let known = head.header("if-none-match").is_some_and(|tags| {
-            tags.split(',').any(|tag| matches!(tag.trim(), "*") || tag.trim().trim_start_matches("W/") == self.tag)
+            tags.split(',')
+                .any(|tag| matches!(tag.trim(), "*") || tag.trim().trim_start_matches("W/") == self.tag)
         });
         let response = if known {
             Response::new(Status::NotModified)
