@@ -169,7 +169,8 @@ export class Ear {
     effects.push({ log: entry(event, session, "state", parts, now) });
     effects.push({ hush: session.id });
     if (session.state === "awaiting_input" && !late) return;
-    const said = { parts: this.#named(session, parts), session: session.id, key: `state ${session.id}`, stale: true };
+    const named = late ? parts : this.#named(session, parts);
+    const said = { parts: named, session: session.id, key: `state ${session.id}`, stale: true };
     const from = late ? 0 : now + (this.quiet ? Math.max(0, session.spoken + QUIET_FOR - now) : LASTS[this.verbosity]);
     effects.push({ say: { ...said, from } });
   }
@@ -247,6 +248,9 @@ export class Ear {
   #setAside(effects) {
     return effects.map((effect) => {
       const { say, ...rest } = effect;
+      if (effect.hush !== undefined) {
+        this.#missed.said = this.#missed.said.filter((one) => !one.stale || one.session !== effect.hush);
+      }
       if (say === undefined || say.critical) return effect;
       if (say.key !== undefined) this.#missed.said = this.#missed.said.filter((one) => one.key !== say.key);
       this.#missed.said.push({ ...say, from: 0 });

@@ -86,6 +86,7 @@ export class Questions {
 
   async #answer(dialog, question, answer) {
     question.mine = answer.decision ?? "answer";
+    dialog.fail("");
     try {
       await this.#hub.reply(question, answer);
     } catch (error) {
@@ -220,9 +221,8 @@ class Dialog {
   }
 
   fail(why) {
-    this.#error.textContent = "";
-    this.#error.append(element("span", {}, [why]));
-    this.#say(why);
+    this.#error.textContent = why;
+    if (why !== "") this.#say(why);
   }
 
   /** Somebody or something else has settled it: nothing can be answered any more. */

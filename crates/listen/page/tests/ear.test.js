@@ -177,8 +177,8 @@ test("who joins late hears what is under way; what is not told anew is over", ()
   const ear = new Ear();
   const stands = (session, more) => event("state.changed", { session_id: session, from_state: "thinking", to_state: "thinking", ...more });
   ear.catchUp("first", 0);
-  hear(ear, stands("sess_a"), confirmation({ session_id: "sess_a", reply_token: "rpl_a" }));
-  assert.deepEqual(says(ear.caughtUp(0)), ["A session of Bank is under way. Thinking."]);
+  hear(ear, stands("sess_a"), confirmation({ session_id: "sess_a", reply_token: "rpl_a" }), stands("sess_b"));
+  assert.deepEqual(says(ear.caughtUp(0)), ["A session of Bank is under way. Thinking."], "the question speaks for its session");
   hear(ear, confirmation({ session_id: "sess_a", reply_token: "rpl_b" }));
   ear.catchUp("anew", 0);
   hear(ear, stands("sess_c"), confirmation({ session_id: "sess_a", reply_token: "rpl_b" }));

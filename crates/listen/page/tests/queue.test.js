@@ -96,3 +96,12 @@ test("what is not due yet lets others pass", () => {
   queue.add(words("tool"));
   assert.deepEqual(hear(queue).map(([, said]) => said), ["tool", "state"]);
 });
+
+test("what is stale by the time of its turn is not said", () => {
+  const queue = new Queue(180);
+  queue.add(words("a ".repeat(30)));
+  queue.next(0);
+  queue.add(words("for a moment", { until: 1000 }));
+  queue.add(words("always"));
+  assert.deepEqual(hear(queue).map(([, said]) => said), ["always"]);
+});
