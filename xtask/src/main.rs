@@ -7,6 +7,7 @@ mod conformance;
 mod fuzz;
 mod interop;
 mod npm;
+mod page;
 mod setup;
 mod stage;
 mod switch_off;
@@ -22,6 +23,7 @@ const USAGE: &str = "usage: cargo xtask COMMAND
   asp [check]          writes the diagram and table of docs/asp.md and docs/asp-vectors.json, or says whether they are stale
   interop              installs published clients of AAEP and runs them against the hub
   browser              installs Debian's Chromium and tries the listening page in it
+  page                 tests the modules of the listening page in node
   rules [N]            runs each rule's test with its rule switched off and demands red; N takes every Nth rule
   fuzz [RUNS]          fuzzes each target, 200000 runs if not said
   bench [NAME] [quick] runs the benchmarks, or one of them; quick only shows that they run";
@@ -36,6 +38,7 @@ fn main() -> ExitCode {
         ["conformance", "check"] => stages.run("conformance", conformance::check),
         ["asp"] => stages.run("asp", asp::write),
         ["asp", "check"] => stages.run("asp", asp::check),
+        ["page"] => stages.run("page", page::run),
         ["interop"] => stages.run("interop", interop::run),
         ["browser"] => stages.run("browser", browser::run),
         ["rules"] => stages.run("rules switched off", || switch_off::run(1)),
@@ -63,6 +66,7 @@ fn test(stages: &mut Stages) {
     stages.cargo("format", &["fmt", "--all", "--check"]);
     stages.cargo("clippy", &["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"]);
     stages.cargo("tests", &["test", "--workspace", "--locked"]);
+    stages.run("page", page::run);
     stages.run("interop", interop::run);
     stages.run("browser", browser::run);
     stages.run("conformance", conformance::check);

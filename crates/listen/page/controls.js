@@ -55,7 +55,7 @@ export function capabilities(settings) {
 }
 
 /** The form to sign in, and what happens once somebody has. */
-export function signIn(done) {
+export function signIn(done, failed) {
   by("sign-in-form").addEventListener("submit", async (event) => {
     event.preventDefault();
     const error = by("sign-in-error");
@@ -68,6 +68,7 @@ export function signIn(done) {
       error.textContent = why.message;
       by("token").setAttribute("aria-invalid", "true");
       by("token").focus();
+      failed(why.message);
       return;
     }
     by("token").value = "";

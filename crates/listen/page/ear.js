@@ -22,6 +22,8 @@ const MOST_HELD = 16384;
 const LASTS = { terse: 4000, normal: 1500, detailed: 0 };
 /** A session that is quiet is heard of once in so long. */
 const QUIET_FOR = 60000;
+/** How the hub says that half, or a tenth, of a question's time is left. */
+const REMINDER = /^\d+ seconds are left to answer\.$/;
 /** Of what came while the connection was lost, so much is said one by one. */
 const FEW = 3;
 
@@ -167,20 +169,20 @@ export class Ear {
     effects.push({ log: entry(event, session, "state", parts, now) });
     effects.push({ hush: session.id });
     if (session.state === "awaiting_input" && !late) return;
-    const said = { parts: this.#named(session, parts), session: session.id, key: `state ${session.id}`, stale: true };
+    const named = late ? parts : this.#named(session, parts);
+    const said = { parts: named, session: session.id, key: `state ${session.id}`, stale: true };
     const from = late ? 0 : now + (this.quiet ? Math.max(0, session.spoken + QUIET_FOR - now) : LASTS[this.verbosity]);
     effects.push({ say: { ...said, from } });
   }
 
   #progressed(event, session, now, effects) {
-    const token = object(object(event.extensions).sayso).reply_token;
-    const question = this.questions.get(token);
     const parts = tell(event, this.verbosity);
     if (parts.length === 0) return;
     effects.push({ log: entry(event, session, "progress", parts, now) });
-    if (question !== undefined) {
-      const key = `time ${token}`;
-      effects.push({ say: { parts: [...parts, ...question.title], session: session.id, critical: true, key } });
+    const asked = [...this.questions.values()].filter((question) => question.session === session.id);
+    if (asked.length > 0 && REMINDER.test(plain(parts))) {
+      const title = asked.length === 1 ? asked[0].title : [];
+      effects.push({ say: { parts: [...parts, ...title], session: session.id, critical: true, key: `time ${session.id}` } });
       return;
     }
     const said = { parts: this.#named(session, parts), session: session.id, key: `progress ${session.id}` };
@@ -246,6 +248,9 @@ export class Ear {
   #setAside(effects) {
     return effects.map((effect) => {
       const { say, ...rest } = effect;
+      if (effect.hush !== undefined) {
+        this.#missed.said = this.#missed.said.filter((one) => !one.stale || one.session !== effect.hush);
+      }
       if (say === undefined || say.critical) return effect;
       if (say.key !== undefined) this.#missed.said = this.#missed.said.filter((one) => one.key !== say.key);
       this.#missed.said.push({ ...say, from: 0 });

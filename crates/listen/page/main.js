@@ -50,11 +50,16 @@ const stream = new Stream(
 
 apply(settings.now);
 askForm((why) => voice.say({ parts: [own(why)], critical: true }));
-signIn(() => {
-  keep(true);
-  by("sign-in").hidden = true;
-  stream.wake();
-});
+signIn(
+  () => {
+    keep(true);
+    by("sign-in").hidden = true;
+    by("questions-title").focus();
+    voice.say({ parts: [own("You are signed in.")], until: clock() + 5000 });
+    stream.wake();
+  },
+  (why) => voice.say({ parts: [own(why)], critical: true }),
+);
 by("sign-out").addEventListener("click", async () => {
   await fetch("/logout", { method: "POST" });
   keep(false);
@@ -145,7 +150,7 @@ function state(name, why) {
   switch (name) {
     case "connected":
       line.textContent = "Connected.";
-      if (toldLost) tell("Connected again.", "hub");
+      if (toldLost) tell("Connected again.", "hub", { key: "connection" });
       toldLost = false;
       break;
     case "connecting":
@@ -165,7 +170,7 @@ function state(name, why) {
       if (!toldLost) {
         lost ??= setTimeout(() => {
           toldLost = true;
-          tell(line.textContent, "hub", { critical: true });
+          tell(line.textContent, "hub", { critical: true, key: "connection" });
         }, LOST);
       }
   }

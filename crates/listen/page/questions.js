@@ -45,7 +45,7 @@ export class Questions {
   settled(question) {
     this.#open.delete(question.token);
     question.timers?.forEach(clearTimeout);
-    this.#voice.drop((one) => one.show === question.token || one.key === `time ${question.token}`);
+    this.#voice.drop((one) => one.show === question.token || one.key === `time ${question.session}`);
     this.#draw();
     if (this.#dialog?.question !== question) return false;
     if (question.mine !== undefined) {
@@ -86,6 +86,7 @@ export class Questions {
 
   async #answer(dialog, question, answer) {
     question.mine = answer.decision ?? "answer";
+    dialog.fail("");
     try {
       await this.#hub.reply(question, answer);
     } catch (error) {
@@ -142,7 +143,7 @@ export class Questions {
       const wait = question.deadline - total * rest - this.#hub.time();
       if (wait <= 0) continue;
       const text = own(`${duration((total * rest) / 1000)} are left to answer:`);
-      const say = () => this.#voice.say({ parts: [text, ...question.title], critical: true, key: `time ${question.token}` });
+      const say = () => this.#voice.say({ parts: [text, ...question.title], critical: true, key: `time ${question.session}` });
       question.timers.push(setTimeout(say, wait));
     }
   }
@@ -220,9 +221,8 @@ class Dialog {
   }
 
   fail(why) {
-    this.#error.textContent = "";
-    this.#error.append(element("span", {}, [why]));
-    this.#say(why);
+    this.#error.textContent = why;
+    if (why !== "") this.#say(why);
   }
 
   /** Somebody or something else has settled it: nothing can be answered any more. */

@@ -30,8 +30,8 @@ export class Queue {
   }
 
   /**
-   * Something to say: `parts`, and optionally `critical`, `key` (it replaces what waits under the same key), `from` (it is not said before)
-   * and `show` (a question to show; its words are `parts`). Whatever else it has comes out again with it.
+   * Something to say: `parts`, and optionally `critical`, `key` (it replaces what waits under the same key), `from` (it is not said before),
+   * `until` (it is not said after) and `show` (a question to show; its words are `parts`). Whatever else it has comes out again with it.
    */
   add(said) {
     if (said.key !== undefined) this.drop((one) => one.key === said.key);
@@ -57,12 +57,14 @@ export class Queue {
 
   /** The next thing to say, if it is time for one. */
   next(now) {
+    this.drop((one) => one.until < now);
     const index = this.#waiting.findIndex((one) => (one.from ?? 0) <= now);
     const said = this.#waiting[index];
+    if (said === undefined && this.#unsaid > 0 && now >= this.#speaking.until) return this.begin(this.#tellUnsaid(), now);
     if (said === undefined || now < this.#due(said, now)) return undefined;
-    if (this.#unsaid > 0 && !said.critical) return this.#begin(this.#tellUnsaid(), now);
+    if (this.#unsaid > 0 && !said.critical) return this.begin(this.#tellUnsaid(), now);
     this.#waiting.splice(index, 1);
-    return this.#begin(said, now);
+    return this.begin(said, now);
   }
 
   /** Whether the next thing is a question to show. */
@@ -73,6 +75,7 @@ export class Queue {
   /** When there may be a next thing to say; nothing where nothing waits. */
   wakeAt(now) {
     const due = this.#waiting.map((one) => Math.max(this.#due(one, now), one.from ?? 0));
+    if (this.#unsaid > 0) due.push(this.#speaking.until);
     return due.length > 0 ? Math.min(...due) : undefined;
   }
 
@@ -91,7 +94,8 @@ export class Queue {
     return said.critical && until - now > patience ? now : until;
   }
 
-  #begin(said, now) {
+  /** This is being said from now on, until a voice would have said it. */
+  begin(said, now) {
     this.#speaking = { until: now + takes(said.parts, this.pace) + PAUSE, critical: said.critical === true };
     return said;
   }

@@ -70,7 +70,10 @@ export class Stream {
   /** A message to the hub; what it answers. Whoever sends it is told if it could not be sent. */
   async send(message) {
     const body = JSON.stringify({ ...message, subscription_id: this.#subscription });
-    const answer = await fetch("/aaep/v1/replies", { method: "POST", headers: { "Content-Type": "application/json" }, body });
+    const sent = fetch("/aaep/v1/replies", { method: "POST", headers: { "Content-Type": "application/json" }, body });
+    const answer = await sent.catch(() => {
+      throw new Error("The hub cannot be reached.");
+    });
     if (answer.status === 401) throw new Refused("You are not signed in any more.", { signIn: true });
     if (!answer.ok) throw new Error(await reason(answer));
     return answer.status === 200 ? answer.json() : undefined;

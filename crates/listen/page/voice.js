@@ -4,6 +4,8 @@
 // with Orca. `ariaNotify` is left alone: screen readers that do not know it are silent, and there is no way to ask.
 
 
+import { joint } from "./words.js";
+
 export class Voice {
   #queue;
   #clock;
@@ -57,7 +59,10 @@ export class Voice {
     const said = this.#queue.next(now);
     if (said !== undefined) {
       const instead = said.show === undefined ? said.parts : this.#show(said.show);
-      if (instead !== undefined) this.#put(instead, said.critical === true);
+      if (instead !== undefined) {
+        this.#queue.begin({ ...said, parts: instead }, now);
+        this.#put(instead, said.critical === true);
+      }
     }
     const at = this.#queue.wakeAt(now);
     if (at !== undefined) this.#timer = setTimeout(() => this.#go(), Math.min(Math.max(at - now, 20), 60000));
@@ -75,12 +80,12 @@ export class Voice {
 
 /** Parts as elements. A producer's text is only ever text. */
 export function spans(parts) {
-  return parts.flatMap((part, index) => {
+  return parts.flatMap((part, index, all) => {
     const span = document.createElement("span");
     span.textContent = part.text;
     span.lang = part.lang;
     if (part.dir !== undefined) span.dir = part.dir;
-    return index === 0 ? [span] : [" ", span];
+    return index + 1 < all.length ? [span, joint(part.text)] : [span];
   });
 }
 

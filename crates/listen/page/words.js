@@ -36,7 +36,12 @@ export function harmless(text) {
 
 /** The text of parts, for whoever wants one string. */
 export function plain(parts) {
-  return parts.map((part) => part.text).join(" ");
+  return parts.map((part, index) => part.text + (index + 1 < parts.length ? joint(part.text) : "")).join("");
+}
+
+/** What stands between a part and the next: a stop, where the part has none, or a voice runs them together. */
+export function joint(text) {
+  return /[\p{P}\s]$/u.test(text) ? " " : ". ";
 }
 
 /** The summary that the event means, or the nearest that it has. */

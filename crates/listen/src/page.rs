@@ -59,9 +59,9 @@ mod tests {
         let assets = assets(false);
         let known = |path: &str| assets.iter().any(|asset| asset.path == path);
         for asset in &assets {
-            for quoted in
-                asset.body.split('"').filter(|quoted| quoted.ends_with(".js") || quoted.ends_with(".css"))
-            {
+            let is_file =
+                |text: &&str| text.rsplit('.').next().is_some_and(|end| matches!(end, "js" | "css"));
+            for quoted in asset.body.split('"').filter(is_file) {
                 let path = quoted.replace("./", "/page/");
                 assert!(known(&path), "{}: {quoted}", asset.path);
             }
