@@ -15,14 +15,14 @@ const TRICKS: &str = "\u{1b}[2J\u{1b}]0;title\u{7}\u{202e}neB ot\u{202c} \u{e004
 
 /// Events as a hub would send them, but from nobody who keeps to limits.
 fn stream(events: impl Iterator<Item = Value>) -> Vec<u8> {
-    let mut text = String::new();
-    for event in events {
-        text += &format!("event: aaep.event\nid: {}\ndata: {event}\n\n", event["event_id"].as_str().unwrap());
-    }
-    text.into_bytes()
+    let block = |event: Value| {
+        let id = event["event_id"].as_str().unwrap();
+        format!("event: aaep.event\nid: {id}\ndata: {event}\n\n")
+    };
+    events.map(block).collect::<String>().into_bytes()
 }
 
-fn event(number: usize, kind: &str, more: Value) -> Value {
+fn event(number: usize, kind: &str, more: &Value) -> Value {
     let mut event = json!({
         "@context": "https://aaep-protocol.org/context/v1", "aaep_version": "1.0.0",
         "type": format!("aaep:agent.{kind}"), "event_id": format!("evt_{number:032x}"),
@@ -113,7 +113,7 @@ fn so_many_questions_are_bounded_and_the_page_still_works() {
             "timeout_seconds": 86400, "default_decision": "reject", "summary_normal": "May I?",
             "timestamp": "2026-11-15T12:00:00.000Z",
         });
-        event(number, "awaiting.confirmation", more)
+        event(number, "awaiting.confirmation", &more)
     });
     let mut page = browser.page();
     page.serve_once(
@@ -139,7 +139,7 @@ fn with_ten_thousand_events_in_the_log_it_still_responds() {
     let events = (0..10_500).map(|number| {
         let kind = if number == 0 { "session.started" } else { "tool.invoked" };
         let more = json!({ "summary_normal": format!("Thing {number}."), "tool": "look", "tool_call_id": format!("call_{number}") });
-        event(number, kind, more)
+        event(number, kind, &more)
     });
     let mut page = browser.page();
     page.before("window.longest = 0; new PerformanceObserver((list) => { for (const task of list.getEntries()) longest = Math.max(longest, task.duration); }).observe({ type: 'longtask', buffered: true });");
