@@ -227,3 +227,27 @@ fn more_time_and_a_stop() {
     assert_eq!(client.get(&path).text("decision"), "reject");
     check(&mut page, "stopped");
 }
+
+/// The time that is left is said at half and at a tenth, and not otherwise; without an answer it is a no.
+#[test]
+#[ignore = "needs what `cargo xtask browser` installs"]
+fn time_is_told_twice_and_silence_means_no() {
+    let (hub, mut browser) = (Hub::open(), Browser::start());
+    let mut page = listening(&hub, &mut browser);
+    let client = hub.client();
+    let session = client.start();
+    let question = crate::hub::QUESTION.replace("120", "20");
+    let token =
+        client.post(&format!("/agent/v1/sessions/{session}/confirmations"), &question).text("reply_token");
+    asked(&mut page);
+    page.wait(&format!(
+        "{DIALOG}?.innerText.includes('Nobody answered in time, so this was rejected:') === true"
+    ));
+    check(&mut page, "ran-out");
+    assert_eq!(decided(&client, &session, &token), ("reject".to_owned(), "timeout".to_owned()));
+    let told: Vec<_> = said(&mut page).into_iter().filter(|one| one.contains("left to answer")).collect();
+    assert_eq!(told.len(), 2, "{told:?}");
+    for (one, seconds) in told.iter().zip(["10 seconds", "2 seconds"]) {
+        assert!(one.starts_with(seconds), "{told:?}");
+    }
+}

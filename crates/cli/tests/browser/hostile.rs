@@ -124,7 +124,7 @@ fn so_many_questions_are_bounded_and_the_page_still_works() {
         "text/event-stream",
         &stream(questions),
     );
-    let mut page = visit(&hub, page);
+    let mut page = visit(&hub.address, page);
     page.wait("document.title.startsWith('4096 questions, ')");
     page.wait("document.querySelectorAll('#question-list li').length == 50");
     page.wait("document.getElementById('no-sessions').textContent == '19950 more agents are at work. They are listed when others have ended.'");
@@ -147,7 +147,7 @@ fn with_ten_thousand_events_in_the_log_it_still_responds() {
     let mut page = browser.page();
     page.before("window.longest = 0; new PerformanceObserver((list) => { for (const task of list.getEntries()) longest = Math.max(longest, task.duration); }).observe({ type: 'longtask', buffered: true });");
     page.serve_once(&format!("http://{}/aaep/v1/events", hub.address), "text/event-stream", &stream(events));
-    let mut page = visit(&hub, page);
+    let mut page = visit(&hub.address, page);
     page.wait("document.querySelectorAll('#log-list li').length == 10000");
     let filled = page.evaluate("Math.round(longest)");
     page.run("longest = 0");

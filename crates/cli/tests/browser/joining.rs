@@ -5,7 +5,8 @@ use std::process::Command;
 use crate::answering::{DIALOG, asked};
 use crate::chromium::Browser;
 use crate::hub::Hub;
-use crate::listening::{connected, hears, listening, said, tab_to};
+use crate::listening::{connected, hears, listening, said, tab_to, visit};
+use crate::relay::Relay;
 use crate::state::{check, check_kept_out};
 
 #[test]
@@ -87,4 +88,62 @@ fn a_connection_that_is_lost_comes_back_by_itself() {
     let count = |part: &str| said.iter().filter(|one| one.contains(part)).count();
     assert_eq!((count("is lost"), count("Connected again."), count("Moving money.")), (1, 1, 1), "{said:#?}");
     check(&mut page, "connected-again");
+}
+
+/// The hub goes on while the page cannot reach it; what was missed is one sentence, and in the log.
+#[test]
+#[ignore = "needs what `cargo xtask browser` installs"]
+fn what_was_missed_is_said_in_one_sentence() {
+    let (relay, mut browser) = (Relay::new(), Browser::start());
+    let hub = Hub::limited(&["--host", &relay.address]);
+    relay.join(&hub.address);
+    let client = hub.client();
+    let mut page = visit(&relay.address, browser.page());
+    connected(&mut page);
+    let session = client.start();
+    hears(&mut page, "Moving money.");
+    relay.cut();
+    page.wait("document.getElementById('connection').textContent.includes('is lost')");
+    let post = |event: serde_json::Value| {
+        let answer = client.post(&format!("/agent/v1/sessions/{session}/events"), &event.to_string());
+        assert_eq!(answer.status, 200, "{answer:?}");
+    };
+    post(
+        serde_json::json!({ "type": "aaep:agent.state.changed", "to_state": "calling_tool", "summary_normal": "Calling." }),
+    );
+    for number in 1..=5 {
+        post(
+            serde_json::json!({ "type": "aaep:agent.tool.invoked", "tool": "look", "tool_call_id": format!("call_{number}"),
+            "risk_level": "low", "summary_normal": format!("Looking, time {number}.") }),
+        );
+    }
+    relay.join(&hub.address);
+    connected(&mut page);
+    hears(&mut page, "things happened meanwhile in 1 session. The log has them.");
+    page.wait("document.getElementById('log-list').innerText.includes('Looking, time 5.')");
+    let log = page.text("#log-list").unwrap();
+    for number in 1..=5 {
+        assert_eq!(log.matches(&format!("Looking, time {number}.")).count(), 1, "{log}");
+    }
+    let said = said(&mut page);
+    assert!(!said.iter().any(|one| one.contains("Looking, time")), "not one by one: {said:#?}");
+    assert_eq!(said.iter().filter(|one| one.contains("Moving money.")).count(), 1, "{said:#?}");
+}
+
+/// The agent is gone in the middle of its question: the hub ends the session for it, and nobody is left with a dead dialog.
+#[test]
+#[ignore = "needs what `cargo xtask browser` installs"]
+fn an_agent_that_vanishes_takes_its_question_with_it() {
+    let (hub, mut browser) = (Hub::limited(&["--hub-lease", "5s"]), Browser::start());
+    let mut page = listening(&hub, &mut browser);
+    let session = hub.client().start();
+    hub.client().ask(&session);
+    asked(&mut page);
+    page.wait(&format!("{DIALOG}?.innerText.includes('This question is over') === true"));
+    check(&mut page, "vanished");
+    tab_to(&mut page, "button \"Close\"");
+    page.press("Enter");
+    hears(&mut page, "Error:");
+    page.shows("No question is open.");
+    page.shows("Failed.");
 }

@@ -22,16 +22,16 @@ const QUICK: &str = r#"try { localStorage.getItem("sayso.settings") ??
     localStorage.setItem("sayso.settings", JSON.stringify({ pace: 1000 })); } catch {}"#;
 
 /// A page at the hub's address, not necessarily let in.
-pub(crate) fn visit(hub: &Hub, mut page: Page) -> Page {
+pub(crate) fn visit(address: &str, mut page: Page) -> Page {
     page.before(NOTES);
     page.before(QUICK);
-    page.go(&format!("http://{}/", hub.address));
+    page.go(&format!("http://{address}/"));
     page
 }
 
 /// A page that hears.
 pub(crate) fn listening(hub: &Hub, browser: &mut Browser) -> Page {
-    let mut page = visit(hub, browser.page());
+    let mut page = visit(&hub.address, browser.page());
     connected(&mut page);
     page
 }

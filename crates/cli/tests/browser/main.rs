@@ -21,5 +21,6 @@ mod hostile;
 mod joining;
 mod listening;
 mod looks;
+mod relay;
 mod signing_in;
 mod state;

@@ -24,7 +24,7 @@ fn a_person_signs_in_listens_answers_and_signs_out() {
     let bank = token(&file, &["--role", "agent", "--name", "bank", "--agent-id", "bank"]);
     let hub = Hub::start(&["--memory", "--tokens", &file, "--listen", "127.0.0.1:0"]);
     let mut browser = Browser::start();
-    let mut page = visit(&hub, browser.page());
+    let mut page = visit(&hub.address, browser.page());
     page.wait("!document.getElementById('sign-in').hidden");
     assert!(page.focused().starts_with("heading \"Sign in\""), "{}", page.focused());
     check_kept_out(&mut page, "sign-in");
@@ -63,7 +63,7 @@ fn a_person_signs_in_listens_answers_and_signs_out() {
     // The cookie is enough when the page is opened again, and a stranger's browser has none.
     page.reload();
     connected(&mut page);
-    let mut stranger = visit(&hub, browser.stranger());
+    let mut stranger = visit(&hub.address, browser.stranger());
     stranger.wait("!document.getElementById('sign-in').hidden");
     page.run("document.getElementById('quiet').focus()");
     tab_to(&mut page, "button \"Sign out\"");
@@ -79,7 +79,7 @@ fn who_may_only_listen_is_told_so() {
     let eve = token(&file, &["--role", "observer", "--name", "eve"]);
     let hub = Hub::start(&["--memory", "--tokens", &file, "--listen", "127.0.0.1:0"]);
     let mut browser = Browser::start();
-    let mut page = visit(&hub, browser.page());
+    let mut page = visit(&hub.address, browser.page());
     page.wait("!document.getElementById('sign-in').hidden");
     tab_to(&mut page, "textbox \"Token\"");
     page.write(&eve);
