@@ -8,7 +8,7 @@
 //   { settled: question, say } a question is over; `question.outcome` says how, in parts, and is said unless the person is reading it
 //   { session: session }      a session is new, or has changed
 
-import { agent, duration, harmless, kind, object, own, plain, state, summary, tell, theirs } from "./words.js";
+import { agent, begin, duration, harmless, kind, named, object, own, plain, state, summary, tell, theirs } from "./words.js";
 
 /** Ids that are remembered, so that what comes twice is heard once. */
 export const REMEMBERED = 20000;
@@ -164,13 +164,12 @@ export class Ear {
       return;
     }
     const late = same && before === undefined;
-    const parts = late ? [own(`A session of ${session.agent} is under way.`), own(`${state(session.state)}.`)] : tell(event, this.verbosity);
+    const parts = late ? [begin("A session of"), named(session.agent), own(`is under way. ${state(session.state)}.`)] : tell(event, this.verbosity);
     if (same && !late) return;
     effects.push({ log: entry(event, session, "state", parts, now) });
     effects.push({ hush: session.id });
     if (session.state === "awaiting_input" && !late) return;
-    const named = late ? parts : this.#named(session, parts);
-    const said = { parts: named, session: session.id, key: `state ${session.id}`, stale: true };
+    const said = { parts: late ? parts : this.#named(session, parts), session: session.id, key: `state ${session.id}`, stale: true };
     const from = late ? 0 : now + (this.quiet ? Math.max(0, session.spoken + QUIET_FOR - now) : LASTS[this.verbosity]);
     effects.push({ say: { ...said, from } });
   }
@@ -274,10 +273,10 @@ export class Ear {
   /** Who speaks is said where more than one could. */
   #named(session, parts) {
     const open = [...this.sessions.values()].filter((one) => one.ended === undefined || one === session);
-    if (open.length < 2 || parts[0]?.text.startsWith(session.agent)) return parts;
+    if (open.length < 2 || parts[0]?.text === session.agent) return parts;
     const alike = open.filter((one) => one.agent === session.agent).length > 1;
     const title = alike && session.title ? [session.title] : [];
-    return [own(`${session.agent}:`), ...title, ...parts];
+    return [named(session.agent, ": "), ...title, ...parts];
   }
 }
 

@@ -1,7 +1,7 @@
 // The list of sessions, each with what it does and a button that stops it.
 
 import { spans } from "./voice.js";
-import { own, state } from "./words.js";
+import { named, own, state } from "./words.js";
 
 /** Sessions that have ended and are still shown. */
 const MOST_ENDED = 20;
@@ -25,7 +25,7 @@ export class Sessions {
       return;
     }
     const shown = this.#shown.get(session.id) ?? this.#add(session);
-    shown.title.replaceChildren(...spans([own(`${session.agent}:`), ...(session.title ? [session.title] : [own("a session that began before you listened.")])]));
+    shown.title.replaceChildren(...spans([named(session.agent, ": "), session.title ?? own("a session that began before you listened.")]));
     const does = session.ended ?? state(session.state ?? "thinking");
     shown.state.textContent = session.ended === undefined ? `Now: ${does}.` : `${does}.`;
     if (session.ended !== undefined && shown.button !== undefined) {
