@@ -88,7 +88,7 @@ export class Ear {
 
   /** From here on it is heard what was missed (`again`), or how things stand (`anew`, `first`). */
   catchUp(how, now) {
-    this.#missed = { how, since: now, said: [], questions: new Set(), sessions: new Set() };
+    this.#missed = { how, since: now, said: new Map(), count: 0, questions: new Set(), sessions: new Set() };
   }
 
   /** That was all of it. */
@@ -98,7 +98,7 @@ export class Ear {
     if (missed === undefined) return [];
     const effects = [];
     if (missed.how === "anew") this.#forget(missed, now, effects);
-    const { said } = missed;
+    const said = [...missed.said.values()];
     if (said.length <= FEW) return [...effects, ...said.map((one) => ({ say: one }))];
     const sessions = new Set(said.map((one) => one.session));
     const text =
@@ -247,12 +247,13 @@ export class Ear {
   #setAside(effects) {
     return effects.map((effect) => {
       const { say, ...rest } = effect;
-      if (effect.hush !== undefined) {
-        this.#missed.said = this.#missed.said.filter((one) => !one.stale || one.session !== effect.hush);
-      }
+      const { said } = this.#missed;
+      if (effect.hush !== undefined) said.delete(`state ${effect.hush}`);
       if (say === undefined || say.critical) return effect;
-      if (say.key !== undefined) this.#missed.said = this.#missed.said.filter((one) => one.key !== say.key);
-      this.#missed.said.push({ ...say, from: 0 });
+      this.#missed.count += 1;
+      const key = say.key ?? this.#missed.count;
+      said.delete(key);
+      said.set(key, { ...say, from: 0 });
       return rest;
     });
   }

@@ -25,6 +25,10 @@ export class Sessions {
       return;
     }
     const shown = this.#shown.get(session.id) ?? this.#add(session);
+    // Most events change nothing here.
+    const looks = JSON.stringify([session.agent, session.title, session.state, session.ended]);
+    if (shown.looks === looks) return;
+    shown.looks = looks;
     shown.title.replaceChildren(...spans([named(session.agent, ": "), session.title ?? own("a session that began before you listened.")]));
     const does = session.ended ?? state(session.state ?? "thinking");
     shown.state.textContent = session.ended === undefined ? `Now: ${does}.` : `${does}.`;
