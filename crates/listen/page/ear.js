@@ -228,7 +228,8 @@ export class Ear {
     question.outcome = [own(outcome(question, decision, by)), ...question.title];
     const session = this.sessions.get(question.session);
     effects.push({ log: { parts: question.outcome, word: "answer", session: question.session, at: now } });
-    const say = { parts: question.outcome, session: question.session, critical: question.mine === undefined };
+    // What the person has just decided is confirmed before the next question is asked.
+    const say = { parts: question.outcome, session: question.session, critical: true, first: question.mine !== undefined };
     effects.push({ hush: question.session }, { settled: question, say });
     if (session !== undefined) session.spoken = now;
   }

@@ -81,7 +81,7 @@ export class Questions {
     const back = before !== null && before !== document.body && before.isConnected ? before : document.getElementById("questions-title");
     back.focus();
     const next = [...this.#open.values()].find((one) => one.mine === undefined && !one.later);
-    if (next !== undefined) this.#voice.say({ parts: next.text, critical: true, show: next.token });
+    if (next !== undefined) this.#voice.say({ parts: next.text, critical: true, show: next.token, session: next.session });
   }
 
   async #answer(dialog, question, answer) {

@@ -90,7 +90,8 @@ test("a question that is over says how, once, and is withdrawn", () => {
     assert.deepEqual(says(effects), [wanted]);
     assert.equal(effects.filter((effect) => effect.settled).length, 1);
     assert.equal(ear.questions.size, 0);
-    assert.equal(effects.find((effect) => effect.say).say.critical, mine !== sayso.decision && mine === undefined);
+    const { say } = effects.find((effect) => effect.say);
+    assert.deepEqual([say.critical, say.first], [true, mine !== undefined]);
   }
 });
 
