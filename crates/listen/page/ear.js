@@ -8,7 +8,7 @@
 //   { settled: question, say } a question is over; `question.outcome` says how, in parts, and is said unless the person is reading it
 //   { session: session }      a session is new, or has changed
 
-import { agent, duration, harmless, kind, object, own, plain, state, summary, tell, theirs } from "./words.js";
+import { agent, begin, duration, harmless, kind, named, object, own, plain, state, summary, tell, theirs } from "./words.js";
 
 /** Ids that are remembered, so that what comes twice is heard once. */
 export const REMEMBERED = 20000;
@@ -88,7 +88,7 @@ export class Ear {
 
   /** From here on it is heard what was missed (`again`), or how things stand (`anew`, `first`). */
   catchUp(how, now) {
-    this.#missed = { how, since: now, said: [], questions: new Set(), sessions: new Set() };
+    this.#missed = { how, since: now, said: new Map(), count: 0, questions: new Set(), sessions: new Set() };
   }
 
   /** That was all of it. */
@@ -98,7 +98,7 @@ export class Ear {
     if (missed === undefined) return [];
     const effects = [];
     if (missed.how === "anew") this.#forget(missed, now, effects);
-    const { said } = missed;
+    const said = [...missed.said.values()];
     if (said.length <= FEW) return [...effects, ...said.map((one) => ({ say: one }))];
     const sessions = new Set(said.map((one) => one.session));
     const text =
@@ -164,13 +164,12 @@ export class Ear {
       return;
     }
     const late = same && before === undefined;
-    const parts = late ? [own(`A session of ${session.agent} is under way.`), own(`${state(session.state)}.`)] : tell(event, this.verbosity);
+    const parts = late ? [begin("A session of"), named(session.agent), own(`is under way. ${state(session.state)}.`)] : tell(event, this.verbosity);
     if (same && !late) return;
     effects.push({ log: entry(event, session, "state", parts, now) });
     effects.push({ hush: session.id });
     if (session.state === "awaiting_input" && !late) return;
-    const named = late ? parts : this.#named(session, parts);
-    const said = { parts: named, session: session.id, key: `state ${session.id}`, stale: true };
+    const said = { parts: late ? parts : this.#named(session, parts), session: session.id, key: `state ${session.id}`, stale: true };
     const from = late ? 0 : now + (this.quiet ? Math.max(0, session.spoken + QUIET_FOR - now) : LASTS[this.verbosity]);
     effects.push({ say: { ...said, from } });
   }
@@ -229,7 +228,8 @@ export class Ear {
     question.outcome = [own(outcome(question, decision, by)), ...question.title];
     const session = this.sessions.get(question.session);
     effects.push({ log: { parts: question.outcome, word: "answer", session: question.session, at: now } });
-    const say = { parts: question.outcome, session: question.session, critical: question.mine === undefined };
+    // What the person has just decided is confirmed before the next question is asked.
+    const say = { parts: question.outcome, session: question.session, critical: true, first: question.mine !== undefined };
     effects.push({ hush: question.session }, { settled: question, say });
     if (session !== undefined) session.spoken = now;
   }
@@ -248,12 +248,13 @@ export class Ear {
   #setAside(effects) {
     return effects.map((effect) => {
       const { say, ...rest } = effect;
-      if (effect.hush !== undefined) {
-        this.#missed.said = this.#missed.said.filter((one) => !one.stale || one.session !== effect.hush);
-      }
+      const { said } = this.#missed;
+      if (effect.hush !== undefined) said.delete(`state ${effect.hush}`);
       if (say === undefined || say.critical) return effect;
-      if (say.key !== undefined) this.#missed.said = this.#missed.said.filter((one) => one.key !== say.key);
-      this.#missed.said.push({ ...say, from: 0 });
+      this.#missed.count += 1;
+      const key = say.key ?? this.#missed.count;
+      said.delete(key);
+      said.set(key, { ...say, from: 0 });
       return rest;
     });
   }
@@ -274,10 +275,10 @@ export class Ear {
   /** Who speaks is said where more than one could. */
   #named(session, parts) {
     const open = [...this.sessions.values()].filter((one) => one.ended === undefined || one === session);
-    if (open.length < 2 || parts[0]?.text.startsWith(session.agent)) return parts;
+    if (open.length < 2 || parts[0]?.text === session.agent) return parts;
     const alike = open.filter((one) => one.agent === session.agent).length > 1;
     const title = alike && session.title ? [session.title] : [];
-    return [own(`${session.agent}:`), ...title, ...parts];
+    return [named(session.agent, ": "), ...title, ...parts];
   }
 }
 

@@ -40,18 +40,25 @@ export class Log {
     const follows = !this.#list.contains(document.activeElement);
     this.#list.append(...this.#waiting.splice(0, AT_ONCE).map(item));
     if (this.#waiting.length > 0) this.#timer = setTimeout(() => this.#draw(), TOGETHER);
-    while (this.#list.childElementCount > MOST_ENTRIES) {
-      const oldest = this.#list.firstElementChild;
-      // Whoever stands on it is not thrown out.
-      if (oldest.contains(document.activeElement)) oldest.nextElementSibling.focus();
-      oldest.remove();
-      this.#droppedCount += 1;
-    }
+    this.#trim();
     if (this.#droppedCount > 0) {
       this.#dropped.hidden = false;
       this.#dropped.textContent = `${this.#droppedCount} older entries were dropped; ${MOST_ENTRIES} are kept.`;
     }
     if (follows) this.#setCurrent(this.#list.lastElementChild);
+  }
+
+  #trim() {
+    const many = this.#list.childElementCount - MOST_ENTRIES;
+    if (many <= 0) return;
+    const kept = this.#list.children[many];
+    const old = document.createRange();
+    old.setStartBefore(this.#list.firstElementChild);
+    old.setEndBefore(kept);
+    // Whoever stands on one of them is not thrown out.
+    if (old.intersectsNode(document.activeElement) && this.#list.contains(document.activeElement)) kept.focus();
+    old.deleteContents();
+    this.#droppedCount += many;
   }
 
   /** One entry is a stop of the Tab key; the arrow keys lead to the others. */

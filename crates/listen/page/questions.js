@@ -2,7 +2,7 @@
 // cannot go astray. Focus is on the question's text: whoever presses Enter or Space by chance answers nothing.
 
 import { spans } from "./voice.js";
-import { duration, own } from "./words.js";
+import { begin, duration, named, own } from "./words.js";
 
 /** Questions that are listed; the others wait until one of these is settled. */
 const MOST_LISTED = 50;
@@ -38,7 +38,7 @@ export class Questions {
       return undefined;
     }
     if (this.#dialog.question === question) return undefined;
-    return [own(`Another question, from ${question.agent}:`), ...question.title, own(`${this.#open.size} questions are open.`)];
+    return [begin("Another question, from"), named(question.agent, ": "), ...question.title, own(`${this.#open.size} questions are open.`)];
   }
 
   /** A question is over; whoever is looking at it is told how. */
@@ -81,7 +81,7 @@ export class Questions {
     const back = before !== null && before !== document.body && before.isConnected ? before : document.getElementById("questions-title");
     back.focus();
     const next = [...this.#open.values()].find((one) => one.mine === undefined && !one.later);
-    if (next !== undefined) this.#voice.say({ parts: next.text, critical: true, show: next.token });
+    if (next !== undefined) this.#voice.say({ parts: next.text, critical: true, show: next.token, session: next.session });
   }
 
   async #answer(dialog, question, answer) {
@@ -172,7 +172,7 @@ export class Questions {
   #item(question) {
     const item = element("li", {});
     item.dataset.token = question.token;
-    const title = element("p", { id: `question-${question.token}` }, spans([own(`${question.agent}:`), ...question.title]));
+    const title = element("p", { id: `question-${question.token}` }, spans([named(question.agent, ": "), ...question.title]));
     const button = element("button", { type: "button", id: `answer-${question.token}` }, ["Answer"]);
     button.setAttribute("aria-labelledby", `${button.id} ${title.id}`);
     button.addEventListener("click", () => {
@@ -262,8 +262,9 @@ class Dialog {
 
   #fill() {
     const { question } = this;
-    const title = element("h2", { id: "dialog-title" }, spans([own(`Question from ${question.agent}`)]));
-    this.#text.append(...question.body.map((part) => element("p", {}, spans([part]))), this.#time);
+    const title = element("h2", { id: "dialog-title" }, spans([begin("Question from"), named(question.agent)]));
+    const lines = question.body.map((part) => element("p", { dir: part.dir ?? "" }, spans([part])));
+    this.#text.append(...lines, this.#time);
     this.showTime();
     if (question.confirms) this.#confirm();
     else this.#clarify();

@@ -4,10 +4,11 @@
 /** So many things wait at most; beyond, the oldest that is not critical goes unsaid, and that is said. */
 export const MOST_WAITING = 40;
 
-/** What is critical waits so long at most for what is being said; if that takes longer, it is cut. */
+/**
+ * What is critical cuts what is being said. Two things it lets end, if they do so in time: the sentence of the same session that leads to a
+ * question, and what is critical too.
+ */
 export const PATIENCE = 6000;
-
-/** The same where what is being said is critical too. */
 export const PATIENCE_WITH_CRITICAL = 20000;
 
 /** Characters of one thing that is said; a longer text is said in pieces, so that little is lost where it is cut. */
@@ -21,7 +22,7 @@ const PAUSE = 400;
 
 export class Queue {
   #waiting = [];
-  #speaking = { until: 0, critical: false };
+  #speaking = { until: 0, critical: false, session: undefined };
   #unsaid = 0;
 
   /** @param {number} pace words a minute */
@@ -30,20 +31,21 @@ export class Queue {
   }
 
   /**
-   * Something to say: `parts`, and optionally `critical`, `key` (it replaces what waits under the same key), `from` (it is not said before),
-   * `until` (it is not said after) and `show` (a question to show; its words are `parts`). Whatever else it has comes out again with it.
+   * Something to say: `parts`, and optionally `critical`, `first` (before all else that is critical), `session`, `key` (it replaces what
+   * waits under the same key), `from` (it is not said before), `until` (it is not said after) and `show` (a question to show; its words
+   * are `parts`). Whatever else it has comes out again with it.
    */
   add(said) {
     if (said.key !== undefined) this.drop((one) => one.key === said.key);
-    const pieces = inPieces(said);
+    const pieces = [...this.#leadingTo(said), ...inPieces(said)];
     if (said.critical) {
-      const last = this.#waiting.findLastIndex((one) => one.critical);
+      const last = said.first ? -1 : this.#waiting.findLastIndex(isUrgent);
       this.#waiting.splice(last + 1, 0, ...pieces);
     } else {
       this.#waiting.push(...pieces);
     }
     while (this.#waiting.length > MOST_WAITING) {
-      const oldest = this.#waiting.findIndex((one) => !one.critical);
+      const oldest = this.#waiting.findIndex((one) => !isUrgent(one));
       if (oldest < 0) break;
       this.#waiting.splice(oldest, 1);
       this.#unsaid += 1;
@@ -81,7 +83,7 @@ export class Queue {
 
   /** What was being said is over: the person has gone on. A screen reader that follows them needs a moment. */
   hush(now) {
-    this.#speaking = { until: now + MOMENT, critical: false };
+    this.#speaking = { until: now + MOMENT, critical: true, session: undefined };
   }
 
   get length() {
@@ -89,14 +91,26 @@ export class Queue {
   }
 
   #due(said, now) {
-    const { until, critical } = this.#speaking;
-    const patience = critical ? PATIENCE_WITH_CRITICAL : PATIENCE;
-    return said.critical && until - now > patience ? now : until;
+    const { until, critical, session } = this.#speaking;
+    const leads = said.show !== undefined && session !== undefined && session === said.session;
+    const patience = critical ? PATIENCE_WITH_CRITICAL : leads ? PATIENCE : 0;
+    return isUrgent(said) && until - now > patience ? now : until;
+  }
+
+  /** What its session said just before a question goes with it, if that is little. */
+  #leadingTo(question) {
+    if (question.show === undefined) return [];
+    const leads = this.#waiting.filter((one) => one.session === question.session && !one.stale && !isUrgent(one));
+    const time = leads.reduce((sum, one) => sum + takes(one.parts, this.pace) + PAUSE, 0);
+    if (time > PATIENCE) return [];
+    this.drop((one) => leads.includes(one));
+    return leads.map((one) => ({ ...one, leads: true }));
   }
 
   /** This is being said from now on, until a voice would have said it. */
   begin(said, now) {
-    this.#speaking = { until: now + takes(said.parts, this.pace) + PAUSE, critical: said.critical === true };
+    const until = now + takes(said.parts, this.pace) + PAUSE;
+    this.#speaking = { until, critical: said.critical === true, session: said.session };
     return said;
   }
 
@@ -106,6 +120,10 @@ export class Queue {
     const were = count === 1 ? "1 message was" : `${count} messages were`;
     return { parts: [{ text: `${were} not read out, because too much came at once. The log has all of it.`, lang: "en" }] };
   }
+}
+
+function isUrgent(said) {
+  return said.critical === true || said.leads === true;
 }
 
 /** How long a voice takes for it, about. Scripts without spaces count by their letters. */

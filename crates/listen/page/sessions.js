@@ -1,7 +1,7 @@
 // The list of sessions, each with what it does and a button that stops it.
 
 import { spans } from "./voice.js";
-import { own, state } from "./words.js";
+import { named, own, state } from "./words.js";
 
 /** Sessions under way that are listed; the others wait until one of these has ended. */
 const MOST_LISTED = 50;
@@ -46,7 +46,11 @@ export class Sessions {
 
   #draw(session) {
     const shown = this.#shown.get(session.id) ?? this.#add(session);
-    shown.title.replaceChildren(...spans([own(`${session.agent}:`), ...(session.title ? [session.title] : [own("a session that began before you listened.")])]));
+    // Most events change nothing here.
+    const looks = JSON.stringify([session.agent, session.title, session.state, session.ended]);
+    if (shown.looks === looks) return;
+    shown.looks = looks;
+    shown.title.replaceChildren(...spans([named(session.agent, ": "), session.title ?? own("a session that began before you listened.")]));
     const does = session.ended ?? state(session.state ?? "thinking");
     shown.state.textContent = session.ended === undefined ? `Now: ${does}.` : `${does}.`;
     if (session.ended === undefined || shown.button === undefined) return;

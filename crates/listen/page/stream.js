@@ -8,8 +8,9 @@ import { Blocks } from "./sse.js";
 const SILENCE = 45000;
 /** Between attempts, from the first to the longest. */
 const WAITS = [500, 1000, 2000, 4000, 8000, 15000, 30000];
-/** A stream is caught up when nothing came for so long. */
+/** A stream is caught up when nothing came for so long, or after so long at most. */
 const CAUGHT_UP = 400;
+const CATCHING_UP = 2000;
 
 export class Stream {
   #ears;
@@ -131,6 +132,7 @@ export class Stream {
     const blocks = new Blocks();
     this.#ears.catchUp(how);
     const caughtUp = () => this.#ears.caughtUp();
+    const enough = setTimeout(caughtUp, CATCHING_UP);
     let quiet = setTimeout(caughtUp, CAUGHT_UP);
     let silence;
     try {
@@ -145,8 +147,7 @@ export class Stream {
         quiet = setTimeout(caughtUp, CAUGHT_UP);
       }
     } finally {
-      clearTimeout(silence);
-      clearTimeout(quiet);
+      [silence, quiet, enough].forEach(clearTimeout);
       caughtUp();
     }
   }

@@ -85,7 +85,7 @@ export function spans(parts) {
     span.textContent = part.text;
     span.lang = part.lang;
     if (part.dir !== undefined) span.dir = part.dir;
-    return index + 1 < all.length ? [span, joint(part.text)] : [span];
+    return index + 1 < all.length ? [span, joint(part)] : [span];
   });
 }
 

@@ -16,6 +16,16 @@ export function own(text) {
   return { text, lang: "en" };
 }
 
+/** Our own words that go on in the next part. */
+export function begin(text) {
+  return { text, lang: "en", then: " " };
+}
+
+/** A name in the midst of our words. It may be of any language, and its direction is its own. */
+export function named(text, then = " ") {
+  return { text, lang: "", dir: "auto", then };
+}
+
 /** The producer's words, in the language that the event names. */
 export function theirs(event, text, language) {
   const hints = object(event.localization_hints);
@@ -36,12 +46,12 @@ export function harmless(text) {
 
 /** The text of parts, for whoever wants one string. */
 export function plain(parts) {
-  return parts.map((part, index) => part.text + (index + 1 < parts.length ? joint(part.text) : "")).join("");
+  return parts.map((part, index) => part.text + (index + 1 < parts.length ? joint(part) : "")).join("");
 }
 
 /** What stands between a part and the next: a stop, where the part has none, or a voice runs them together. */
-export function joint(text) {
-  return /[\p{P}\s]$/u.test(text) ? " " : ". ";
+export function joint({ text, then }) {
+  return then ?? (/[\p{P}\s]$/u.test(text) ? " " : ". ");
 }
 
 /** The summary that the event means, or the nearest that it has. */
@@ -80,7 +90,7 @@ export function tell(event, verbosity) {
   const tool = harmless(String(event.tool ?? "")).replaceAll("_", " ");
   switch (kind(event)) {
     case "session.started":
-      return [own(`${agent(event)} started:`), ...or("a new session.")];
+      return [named(agent(event)), own("started:"), ...or("a new session.")];
     case "session.completed":
       return [own("Done:"), ...or("the session is complete.")];
     case "session.errored": {

@@ -90,7 +90,8 @@ test("a question that is over says how, once, and is withdrawn", () => {
     assert.deepEqual(says(effects), [wanted]);
     assert.equal(effects.filter((effect) => effect.settled).length, 1);
     assert.equal(ear.questions.size, 0);
-    assert.equal(effects.find((effect) => effect.say).say.critical, mine !== sayso.decision && mine === undefined);
+    const { say } = effects.find((effect) => effect.say);
+    assert.deepEqual([say.critical, say.first], [true, mine !== undefined]);
   }
 });
 
@@ -199,12 +200,13 @@ test("the hub's clock is what events say, however late some of them come", () =>
 test("a producer's text keeps its language and direction, and loses what could trick", () => {
   const ear = new Ear();
   const arabic = started({ summary_normal: "مرحبا \u202eabc\u0007\u001b[2J", localization_hints: { primary_language: "ar", text_direction: "rtl" } });
-  const [, text] = ear.hear(arabic, 0).find((effect) => effect.say).say.parts;
+  const [, , text] = ear.hear(arabic, 0).find((effect) => effect.say).say.parts;
   assert.deepEqual([text.lang, text.dir], ["ar", "rtl"]);
   assert.doesNotMatch(text.text, /[\u202a-\u202e\u0000-\u0008\u001b]/);
   const odd = started({ localization_hints: { primary_language: '"><script>', text_direction: "sideways" } });
-  const [, part] = ear.hear(odd, 0).find((effect) => effect.say).say.parts;
+  const [name, , part] = ear.hear(odd, 0).find((effect) => effect.say).say.parts;
   assert.deepEqual([part.lang, part.dir], ["", "auto"]);
+  assert.deepEqual([name.text, name.dir], ["Bank", "auto"], "a name runs by itself");
 });
 
 test("the words are those of the verbosity", () => {

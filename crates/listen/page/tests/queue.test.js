@@ -29,20 +29,59 @@ test("one thing is said at a time, at the pace", () => {
   assert.ok(hear(fast)[2][0] < heard[1][0]);
 });
 
-test("what is critical goes first, waits a moment for a sentence, and cuts what is long", () => {
-  const short = new Queue(180);
-  ["one two three", "later"].forEach((one) => short.add(words(one)));
-  short.next(0);
-  short.add(words("now", { critical: true }));
-  short.add(words("and now", { critical: true }));
-  assert.equal(short.next(1), undefined);
-  assert.deepEqual(hear(short, 1).map(([, said]) => said), ["now", "and now", "later"]);
-  const long = new Queue(60);
-  long.add(words("x ".repeat(60)));
-  long.next(0);
-  long.add(words("now", { critical: true }));
-  assert.ok(takes([{ text: "x ".repeat(60) }], 60) > PATIENCE);
-  assert.equal(text(long.next(1)), "now");
+test("what is critical goes first, and cuts what is being said", () => {
+  const queue = new Queue(180);
+  ["one two three", "later"].forEach((one) => queue.add(words(one)));
+  queue.next(0);
+  queue.add(words("now", { critical: true }));
+  queue.add(words("and now", { critical: true }));
+  assert.equal(text(queue.next(1)), "now");
+  assert.deepEqual(hear(queue, 1).map(([, said]) => said), ["and now", "later"]);
+});
+
+test("a question lets the sentence end that leads to it, unless that takes long", () => {
+  const asked = (session) => words("question", { critical: true, show: "rpl_1", session });
+  const begun = (count, session) => {
+    const queue = new Queue(180);
+    queue.add(words("x ".repeat(count), { session }));
+    queue.next(0);
+    return queue;
+  };
+  const own = begun(5, "sess_1");
+  own.add(asked("sess_1"));
+  assert.equal(own.next(1), undefined);
+  assert.ok(own.wakeAt(1) <= PATIENCE);
+  assert.equal(text(own.next(own.wakeAt(1))), "question");
+  const others = begun(5, "sess_2");
+  others.add(asked("sess_1"));
+  assert.equal(text(others.next(1)), "question");
+  const long = begun(60, "sess_1");
+  long.add(asked("sess_1"));
+  assert.ok(takes([{ text: "x ".repeat(60) }], 180) > PATIENCE);
+  assert.equal(text(long.next(1)), "question");
+});
+
+test("a question takes along the little that its session said before, and leaves behind what is much", () => {
+  const queue = new Queue(180);
+  queue.add(words("x ".repeat(50), { session: "sess_2" }));
+  queue.next(0);
+  queue.add(words("elsewhere", { session: "sess_2" }));
+  queue.add(words("thinking", { session: "sess_1", stale: true }));
+  queue.add(words("found it", { session: "sess_1" }));
+  queue.add(words("question", { critical: true, show: "rpl_1", session: "sess_1" }));
+  assert.equal(text(queue.next(1)), "found it");
+  assert.deepEqual(hear(queue, 1).map(([, said]) => said), ["question", "elsewhere", "thinking"]);
+  const much = new Queue(180);
+  much.add(words("x ".repeat(30), { session: "sess_1" }));
+  much.add(words("question", { critical: true, show: "rpl_1", session: "sess_1" }));
+  assert.equal(text(much.next(0)), "question");
+});
+
+test("what comes first comes before what is critical", () => {
+  const queue = new Queue(180);
+  queue.add(words("b", { critical: true }));
+  queue.add(words("a", { critical: true, first: true }));
+  assert.deepEqual(hear(queue).map(([, said]) => said), ["a", "b"]);
 });
 
 test("one critical thing does not cut another short", () => {
