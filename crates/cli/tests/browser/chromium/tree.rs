@@ -54,9 +54,9 @@ impl Part {
     fn write(&self, lines: &mut Vec<String>, depth: usize) {
         let indent = "  ".repeat(depth);
         match self {
-            Self::Text(text) => lines.push(format!("{indent}text {}", json!(text))),
+            Self::Text(text) => lines.push(format!("{indent}text {}", quoted(text))),
             Self::Thing(line, inner) if let [Self::Text(text)] = inner.as_slice() => {
-                lines.push(format!("{indent}{line}: {}", json!(text)));
+                lines.push(format!("{indent}{line}: {}", quoted(text)));
             }
             Self::Thing(line, inner) => {
                 lines.push(format!("{indent}{line}"));
@@ -68,6 +68,11 @@ impl Part {
     }
 }
 
+/// A text as it reads: white space is one space.
+fn quoted(text: &str) -> Value {
+    json!(text.split_whitespace().collect::<Vec<_>>().join(" "))
+}
+
 /// What a node comes to: itself with what is in it, only what is in it, or nothing.
 fn parts(by_id: &HashMap<&str, &Value>, node: &Value) -> Vec<Part> {
     let role = word(node, "role");
@@ -75,25 +80,20 @@ fn parts(by_id: &HashMap<&str, &Value>, node: &Value) -> Vec<Part> {
         return Vec::new();
     }
     if role == "StaticText" && node["ignored"] != true {
-        return Some(word(node, "name"))
-            .filter(|text| !text.is_empty())
-            .map(Part::Text)
-            .into_iter()
-            .collect();
+        return vec![Part::Text(node["name"]["value"].as_str().unwrap_or_default().to_owned())];
     }
     let mut inner: Vec<Part> = Vec::new();
     for child in node["childIds"].as_array().into_iter().flatten() {
         let Some(child) = child.as_str().and_then(|id| by_id.get(id)) else { continue };
         for part in parts(by_id, child) {
             match (inner.last_mut(), part) {
-                (Some(Part::Text(before)), Part::Text(text)) => *before = format!("{before} {text}"),
+                (Some(Part::Text(before)), Part::Text(text)) => *before += &text,
                 (_, part) => inner.push(part),
             }
         }
     }
-    if NAMED.contains(&role.as_str()) {
-        inner.retain(|part| !matches!(part, Part::Text(_)));
-    }
+    let named = NAMED.contains(&role.as_str());
+    inner.retain(|part| !matches!(part, Part::Text(text) if named || text.trim().is_empty()));
     let line = spoken(node);
     let silent = node["ignored"] == true || GROUPS.contains(&role.as_str()) && line == role;
     if silent || role == "paragraph" && inner.is_empty() {
