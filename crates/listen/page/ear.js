@@ -81,8 +81,8 @@ export class Ear {
 
   /** A message of the hub that is no event. */
   message(message, now) {
-    if (message.type !== "sayso:gap") return [];
-    const parts = [own(harmless(String(message.reason_message ?? "Some of what was said in between is lost.")))];
+    if (!["sayso:gap", "subscription.close"].includes(message.type)) return [];
+    const parts = [own(harmless(String(message.reason_message || "The hub has ended this connection.")))];
     return [{ log: { parts, word: "hub", at: now } }, { say: { parts } }];
   }
 
@@ -146,7 +146,9 @@ export class Ear {
   #told(event, session, now, effects, word, more = {}) {
     const parts = tell(event, this.verbosity);
     if (parts.length === 0) return;
-    effects.push({ log: entry(event, session, word, parts, now) });
+    // In the log the word says it already.
+    const doubled = parts.length > 1 && parts[0].text.toLowerCase() === `${word}:`;
+    effects.push({ log: entry(event, session, word, doubled ? parts.slice(1) : parts, now) });
     session.spoken = now;
     effects.push({ hush: session.id });
     const critical = event.urgency === "critical";
@@ -218,8 +220,7 @@ export class Ear {
     this.#missed?.questions.add(token);
     session.state = "awaiting_input";
     session.spoken = now;
-    const parts = [own("Question:"), ...question.title, ...question.text.slice(1)];
-    effects.push({ log: entry(event, session, "ask", parts, now) }, { hush: session.id }, { ask: question });
+    effects.push({ log: entry(event, session, "ask", question.text, now) }, { hush: session.id }, { ask: question });
     effects.push({ say: { parts: question.text, critical: true, show: token, session: session.id } });
   }
 
@@ -351,8 +352,10 @@ function outcome(question, decision, by) {
       return question.confirms ? `Nobody was left to answer, so this was ${became}:` : "Nobody was left to answer this:";
     case "cancelled":
       return "This question was withdrawn:";
-    default:
+    case "elsewhere":
       return "This question was settled while you were not connected:";
+    default:
+      return question.confirms && decision !== undefined ? `This was ${became}:` : "This question is over:";
   }
 }
 
