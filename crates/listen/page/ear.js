@@ -148,7 +148,7 @@ export class Ear {
     if (parts.length === 0) return;
     // In the log the word says it already.
     const doubled = parts.length > 1 && parts[0].text.toLowerCase() === `${word}:`;
-    effects.push({ log: entry(event, session, word, doubled ? parts.slice(1) : parts, now) });
+    effects.push({ log: entry(event, session, word, this.#named(session, doubled ? parts.slice(1) : parts), now) });
     session.spoken = now;
     effects.push({ hush: session.id });
     const critical = event.urgency === "critical";
@@ -168,10 +168,11 @@ export class Ear {
     const late = same && before === undefined;
     const parts = late ? [begin("A session of"), named(session.agent), own(`is under way. ${state(session.state)}.`)] : tell(event, this.verbosity);
     if (same && !late) return;
-    effects.push({ log: entry(event, session, "state", parts, now) });
+    const told = late ? parts : this.#named(session, parts);
+    effects.push({ log: entry(event, session, "state", told, now) });
     effects.push({ hush: session.id });
     if (session.state === "awaiting_input" && !late) return;
-    const said = { parts: late ? parts : this.#named(session, parts), session: session.id, key: `state ${session.id}`, stale: true };
+    const said = { parts: told, session: session.id, key: `state ${session.id}`, stale: true };
     const from = late ? 0 : now + (this.quiet ? Math.max(0, session.spoken + QUIET_FOR - now) : LASTS[this.verbosity]);
     effects.push({ say: { ...said, from } });
   }
@@ -179,7 +180,7 @@ export class Ear {
   #progressed(event, session, now, effects) {
     const parts = tell(event, this.verbosity);
     if (parts.length === 0) return;
-    effects.push({ log: entry(event, session, "progress", parts, now) });
+    effects.push({ log: entry(event, session, "progress", this.#named(session, parts), now) });
     const asked = [...this.questions.values()].filter((question) => question.session === session.id);
     if (asked.length > 0 && REMINDER.test(plain(parts))) {
       const title = asked.length === 1 ? asked[0].title : [];
