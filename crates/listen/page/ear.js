@@ -81,8 +81,8 @@ export class Ear {
 
   /** A message of the hub that is no event. */
   message(message, now) {
-    if (message.type !== "sayso:gap") return [];
-    const parts = [own(harmless(String(message.reason_message ?? "Some of what was said in between is lost.")))];
+    if (!["sayso:gap", "subscription.close"].includes(message.type)) return [];
+    const parts = [own(harmless(String(message.reason_message || "The hub has ended this connection.")))];
     return [{ log: { parts, word: "hub", at: now } }, { say: { parts } }];
   }
 
@@ -146,7 +146,9 @@ export class Ear {
   #told(event, session, now, effects, word, more = {}) {
     const parts = tell(event, this.verbosity);
     if (parts.length === 0) return;
-    effects.push({ log: entry(event, session, word, parts, now) });
+    // In the log the word says it already.
+    const doubled = parts.length > 1 && parts[0].text.toLowerCase() === `${word}:`;
+    effects.push({ log: entry(event, session, word, this.#named(session, doubled ? parts.slice(1) : parts), now) });
     session.spoken = now;
     effects.push({ hush: session.id });
     const critical = event.urgency === "critical";
@@ -166,10 +168,11 @@ export class Ear {
     const late = same && before === undefined;
     const parts = late ? [begin("A session of"), named(session.agent), own(`is under way. ${state(session.state)}.`)] : tell(event, this.verbosity);
     if (same && !late) return;
-    effects.push({ log: entry(event, session, "state", parts, now) });
+    const told = late ? parts : this.#named(session, parts);
+    effects.push({ log: entry(event, session, "state", told, now) });
     effects.push({ hush: session.id });
     if (session.state === "awaiting_input" && !late) return;
-    const said = { parts: late ? parts : this.#named(session, parts), session: session.id, key: `state ${session.id}`, stale: true };
+    const said = { parts: told, session: session.id, key: `state ${session.id}`, stale: true };
     const from = late ? 0 : now + (this.quiet ? Math.max(0, session.spoken + QUIET_FOR - now) : LASTS[this.verbosity]);
     effects.push({ say: { ...said, from } });
   }
@@ -177,7 +180,7 @@ export class Ear {
   #progressed(event, session, now, effects) {
     const parts = tell(event, this.verbosity);
     if (parts.length === 0) return;
-    effects.push({ log: entry(event, session, "progress", parts, now) });
+    effects.push({ log: entry(event, session, "progress", this.#named(session, parts), now) });
     const asked = [...this.questions.values()].filter((question) => question.session === session.id);
     if (asked.length > 0 && REMINDER.test(plain(parts))) {
       const title = asked.length === 1 ? asked[0].title : [];
@@ -218,8 +221,7 @@ export class Ear {
     this.#missed?.questions.add(token);
     session.state = "awaiting_input";
     session.spoken = now;
-    const parts = [own("Question:"), ...question.title, ...question.text.slice(1)];
-    effects.push({ log: entry(event, session, "ask", parts, now) }, { hush: session.id }, { ask: question });
+    effects.push({ log: entry(event, session, "ask", question.text, now) }, { hush: session.id }, { ask: question });
     effects.push({ say: { parts: question.text, critical: true, show: token, session: session.id } });
   }
 
@@ -351,8 +353,10 @@ function outcome(question, decision, by) {
       return question.confirms ? `Nobody was left to answer, so this was ${became}:` : "Nobody was left to answer this:";
     case "cancelled":
       return "This question was withdrawn:";
-    default:
+    case "elsewhere":
       return "This question was settled while you were not connected:";
+    default:
+      return question.confirms && decision !== undefined ? `This was ${became}:` : "This question is over:";
   }
 }
 

@@ -18,11 +18,14 @@ export class Log {
   #waiting = [];
   #timer;
   #current;
+  /** Whether the newest is in sight: then it stays so. */
+  #atEnd = true;
 
   constructor(list, dropped) {
     this.#list = list;
     this.#dropped = dropped;
     list.addEventListener("keydown", (event) => this.#key(event));
+    list.addEventListener("scroll", () => (this.#atEnd = list.scrollHeight - list.scrollTop - list.clientHeight < 48), { passive: true });
     list.addEventListener("focusin", (event) => this.#setCurrent(event.target.closest("li")));
   }
 
@@ -46,6 +49,7 @@ export class Log {
       this.#dropped.textContent = `${this.#droppedCount} older entries were dropped; ${MOST_ENTRIES} are kept.`;
     }
     if (follows) this.#setCurrent(this.#list.lastElementChild);
+    if (follows && this.#atEnd) this.#list.scrollTop = this.#list.scrollHeight;
   }
 
   #trim() {

@@ -80,6 +80,7 @@ test("a question that is over says how, once, and is withdrawn", () => {
     [{ decision: "accept", by: "reply" }, undefined, "Somebody else accepted this: Send 5 euro to Ben."],
     [{ decision: "reject", by: "timeout" }, undefined, "Nobody answered in time, so this was rejected: Send 5 euro to Ben."],
     [{ decision: "reject", by: "closure" }, undefined, "Nobody was left to answer, so this was rejected: Send 5 euro to Ben."],
+    [{ decision: "reject", by: "witchcraft" }, undefined, "This was rejected: Send 5 euro to Ben."],
     [{ decision: "reject", by: "cancelled" }, undefined, "This question was withdrawn: Send 5 euro to Ben."],
   ];
   for (const [sayso, mine, wanted] of how) {
@@ -207,6 +208,20 @@ test("a producer's text keeps its language and direction, and loses what could t
   const [name, , part] = ear.hear(odd, 0).find((effect) => effect.say).say.parts;
   assert.deepEqual([part.lang, part.dir], ["", "auto"]);
   assert.deepEqual([name.text, name.dir], ["Bank", "auto"], "a name runs by itself");
+});
+
+test("the hub's own messages are told", () => {
+  const ear = new Ear();
+  assert.deepEqual(says(ear.message({ type: "sayso:gap", reason_message: "Some is lost." }, 0)), ["Some is lost."]);
+  assert.deepEqual(logs(ear.message({ type: "subscription.close", reason_code: "slow_consumer" }, 0)), ["The hub has ended this connection."]);
+  assert.deepEqual(ear.message({ type: "something.else" }, 0), []);
+});
+
+test("the log does not say its word twice", () => {
+  const ear = new Ear();
+  const effects = hear(ear, event("tool.invoked", { tool: "x", summary_normal: "Looking." }), event("session.errored", { summary_normal: "Broken." }));
+  assert.deepEqual(logs(effects), ["Looking.", "Broken."]);
+  assert.deepEqual(says(effects), ["Tool: Looking.", "Error: Broken."]);
 });
 
 test("the words are those of the verbosity", () => {
