@@ -1,0 +1,54 @@
+//! Functions with `#[sayso::tool]` and services with the middleware, on a hub in the process and on one behind a socket.
+
+#![cfg(all(feature = "client", feature = "embedded", feature = "macros"))]
+#![allow(
+    clippy::expect_used,
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test says what went wrong by panicking"
+)]
+
+#[cfg(feature = "tower")]
+mod served;
+#[allow(dead_code, reason = "shared with other tests")]
+#[path = "../both/stage.rs"]
+mod stage;
+mod tools;
+
+macro_rules! on_both {
+    ($room:ident: $($behaviour:ident)*) => {
+        mod $room {
+            mod embedded {
+                $(#[tokio::test]
+                async fn $behaviour() {
+                    crate::$room::$behaviour(crate::stage::Stage::new(crate::stage::Kind::Embedded).await).await;
+                })*
+            }
+            mod client {
+                $(#[tokio::test]
+                async fn $behaviour() {
+                    crate::$room::$behaviour(crate::stage::Stage::new(crate::stage::Kind::Client).await).await;
+                })*
+            }
+        }
+    };
+}
+
+mod on_both {
+    on_both! { tools:
+        a_tool_asks_announces_runs_and_reports
+        a_refused_tool_never_runs
+        a_tool_without_a_session_does_nothing
+        a_tool_of_no_great_risk_is_only_announced
+        a_tools_error_is_told_without_secrets
+        a_slow_tool_is_dropped_and_told
+        a_tools_panic_is_told
+        two_tools_are_asked_for_at_once_and_answered_each
+        a_tool_calls_a_tool
+        a_tool_whose_tool_is_refused_fails
+        the_persons_stop_drops_a_tools_body
+        all_arguments_are_heard_but_the_confidential
+        a_session_that_is_carried_along_ends_with_its_owner
+    }
+}
