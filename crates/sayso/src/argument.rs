@@ -191,7 +191,8 @@ bound!(u128 isize usize => |value| match i128::try_from(*value) {
     Ok(integer) => Bound::integer(integer),
     Err(_) => Bound::text(value.to_string()),
 });
-bound!(f32 f64 => |value| Bound::number(f64::from(*value)));
+bound!(f32 => |value| Bound::number(f64::from(*value)));
+bound!(f64 => |value| Bound::number(*value));
 
 macro_rules! through {
     ($($kind:ty)*) => {

@@ -98,16 +98,12 @@ impl Attributes {
     /// What does not go together.
     fn together(&self, seen: &[&Ident]) -> Result<()> {
         if let Some(span) = self.asks {
-            for (name, text, like) in [
-                ("action", &self.action, "what the tool does: `action = \"Delete record {id}.\"`"),
-                (
-                    "consequence",
-                    &self.consequence,
-                    "what comes of it: `consequence = \"Nobody can bring it back.\"`",
-                ),
+            for (text, hears, add) in [
+                (&self.action, "what the tool does", "action = \"Delete record {id}.\""),
+                (&self.consequence, "what comes of it", "consequence = \"Nobody can bring it back.\""),
             ] {
                 if text.is_none() {
-                    let why = format!("the person is asked before this, so `{name}` is missing: {like}");
+                    let why = format!("the person is asked before this, and must hear {hears}: add `{add}`");
                     return Err(Error::new(span, why));
                 }
             }

@@ -13,7 +13,7 @@ use crate::function::{Argument, Function, How};
 use crate::words::said;
 
 /// The function, or the function as it was with what is wrong beside it: then the compiler complains of nothing else.
-pub(crate) fn tool(attributes: TokenStream, function: TokenStream) -> TokenStream {
+pub(crate) fn tool(attributes: TokenStream, function: &TokenStream) -> TokenStream {
     let item: ItemFn = match syn::parse2(function.clone()) {
         Ok(item) => item,
         Err(error) => {
@@ -26,7 +26,7 @@ pub(crate) fn tool(attributes: TokenStream, function: TokenStream) -> TokenStrea
         Ok(expanded) => expanded,
         Err(error) => {
             let error = error.to_compile_error();
-            quote!(#error #item)
+            quote!(#error #[allow(unused)] #item)
         }
     }
 }
@@ -35,13 +35,12 @@ fn expanded(attributes: &Attributes, item: &ItemFn) -> Result<TokenStream> {
     let function = Function::read(item, attributes)?;
     let call = call(attributes, item, &function)?;
     let session = Ident::new("session", Span::mixed_site());
-    let found = match function.session {
-        Some(given) => quote!(let #session: &::sayso::Session = #given;),
-        None => quote! {
-            let #session = ::sayso::decorator::session()?;
-            let #session: &::sayso::Session = &#session;
-        },
+    let carried = quote! {
+        let #session = ::sayso::decorator::session()?;
+        let #session: &::sayso::Session = &#session;
     };
+    let given = |given| quote!(let #session: &::sayso::Session = #given;);
+    let found = function.session.map_or(carried, given);
     let (returned, called) = (function.returned, function.called());
     let (given, visibility, block) = (&item.attrs, &item.vis, &item.block);
     let mut signature = item.sig.clone();
@@ -80,10 +79,9 @@ fn call(attributes: &Attributes, item: &ItemFn, function: &Function<'_>) -> Resu
     if let (Some(_), Some(consequence)) = (attributes.asks, &attributes.consequence) {
         let consequence = text(consequence, function, &mut heard)?;
         let irreversible = attributes.irreversible;
-        let patience = match attributes.answer_within.map(duration) {
-            Some(patience) => quote!(::core::option::Option::Some(#patience)),
-            None => quote!(::core::option::Option::None),
-        };
+        let some = |time| quote!(::core::option::Option::Some(#time));
+        let patience = attributes.answer_within.map(duration);
+        let patience = patience.map_or_else(|| quote!(::core::option::Option::None), some);
         call.extend(quote!(.asks(#consequence, #irreversible, #patience)));
         for argument in &function.arguments {
             call.extend(bound(argument, !heard.contains(&argument.name)));

@@ -1,7 +1,7 @@
 //! What the function must be, and its arguments.
 
 use proc_macro2::TokenStream;
-use quote::quote;
+use quote::{quote, quote_spanned};
 use syn::ext::IdentExt;
 use syn::spanned::Spanned;
 use syn::{Error, FnArg, GenericArgument, Ident, ItemFn, Pat, PathArguments, Result, ReturnType, Type};
@@ -120,7 +120,7 @@ impl<'f> Function<'f> {
             return quote!(::core::result::Result<#value, ::sayso::CallError<#error>>);
         }
         // An alias, like `io::Result`.
-        quote!(::core::result::Result<
+        quote_spanned!(returned.span()=> ::core::result::Result<
             <#returned as ::sayso::decorator::Returns>::Value,
             ::sayso::CallError<<#returned as ::sayso::decorator::Returns>::Error>,
         >)

@@ -72,5 +72,5 @@ use proc_macro::TokenStream;
 /// is refused, because it could say another.
 #[proc_macro_attribute]
 pub fn tool(attributes: TokenStream, function: TokenStream) -> TokenStream {
-    expand::tool(attributes.into(), function.into()).into()
+    expand::tool(attributes.into(), &function.into()).into()
 }

@@ -51,4 +51,16 @@ mod on_both {
         all_arguments_are_heard_but_the_confidential
         a_session_that_is_carried_along_ends_with_its_owner
     }
+    #[cfg(feature = "tower")]
+    on_both! { served:
+        a_request_is_a_session_and_its_tools_ask_through_it
+        what_fails_is_told_as_failed
+        a_function_is_words_enough
+        the_persons_stop_drops_the_work
+        a_dropped_request_is_left_in_the_middle
+        a_timeout_around_it_leaves_it_in_the_middle
+        a_panic_in_the_service_is_told
+        requests_at_once_have_a_session_each_and_wait_for_room
+        a_session_that_cannot_begin_lets_nothing_happen
+    }
 }

@@ -55,8 +55,14 @@ pub(crate) async fn a_tool_asks_announces_runs_and_reports(mut stage: Stage) {
     let after = stage.person.hears_until("session.completed").await;
     assert_eq!(told(&before).last().unwrap(), "awaiting.confirmation");
     assert!(!told(&before).contains(&"tool.invoked".to_owned()));
-    let expected =
-        ["thinking", "calling_tool", "tool.invoked", "tool.completed success", "thinking", "session.completed"];
+    let expected = [
+        "thinking",
+        "calling_tool",
+        "tool.invoked",
+        "tool.completed success",
+        "thinking",
+        "session.completed",
+    ];
     assert_eq!(told(&after), expected);
     let asked = before.last().unwrap();
     assert_eq!(asked["action"], "Transfer 500 from checking to Ben.");
@@ -104,7 +110,8 @@ pub(crate) async fn a_tool_of_no_great_risk_is_only_announced(mut stage: Stage) 
     assert_eq!(find(&session, "Ben").await.unwrap(), format!("Ben of {}", session.id()));
     session.finish("Found.").await.unwrap();
     let heard = stage.person.hears_until("session.completed").await;
-    let expected = ["calling_tool", "tool.invoked", "tool.completed success", "thinking", "session.completed"];
+    let expected =
+        ["calling_tool", "tool.invoked", "tool.completed success", "thinking", "session.completed"];
     assert_eq!(told(&heard), expected);
     let invoked = of(&heard, "tool.invoked");
     assert_eq!(invoked["summary_normal"], "Look for \"Ben\".");
@@ -127,7 +134,13 @@ pub(crate) async fn a_tools_error_is_told_without_secrets(mut stage: Stage) {
     assert_eq!(ended["error_message"], "nobody has no account, and password: [redacted] is wrong");
 }
 
-#[sayso::tool(within = "1ms", name = "slow_one", irreversible, action = "Wait.", consequence = "Time is lost.")]
+#[sayso::tool(
+    within = "1ms",
+    name = "slow_one",
+    irreversible,
+    action = "Wait.",
+    consequence = "Time is lost."
+)]
 async fn slow() -> Result<(), String> {
     pending().await
 }
@@ -204,8 +217,11 @@ pub(crate) async fn a_tool_calls_a_tool(mut stage: Stage) {
     assert_eq!(settled.unwrap(), 4711);
     session.finish("Done.").await.unwrap();
     let heard = stage.person.hears_until("session.completed").await;
-    let ended: Vec<_> =
-        heard.iter().filter(|event| event["status"] == "success").map(|event| event["tool"].clone()).collect();
+    let ended: Vec<_> = heard
+        .iter()
+        .filter(|event| event["status"] == "success")
+        .map(|event| event["tool"].clone())
+        .collect();
     assert_eq!(ended, ["transfer", "settle"]);
     assert_eq!(heard.last().unwrap()["tool_invocations_count"], 2);
 }
@@ -276,7 +292,13 @@ impl Vault {
         confidential(pin),
         skip(self)
     )]
-    async fn open(&self, account: Account, pin: &str, mut times: u8, memo: Option<&str>) -> Result<u8, String> {
+    async fn open(
+        &self,
+        account: Account,
+        pin: &str,
+        mut times: u8,
+        memo: Option<&str>,
+    ) -> Result<u8, String> {
         times += 1;
         self.made.lock().unwrap().push(format!("{account} {pin} {times} {memo:?}"));
         Ok(times)
