@@ -46,7 +46,6 @@ compile_error!("a hub is needed: take the feature `client`, `embedded` or both")
 mod ambient;
 mod argument;
 mod consent;
-#[cfg(feature = "macros")]
 #[doc(hidden)]
 pub mod decorator;
 mod desk;

@@ -179,7 +179,7 @@ impl<S, W> Layer<S> for HeardLayer<W> {
 }
 
 /// A service whose requests are heard. For each it starts a session, carries it to the tools inside (see
-/// [`within`](crate::within)), and ends it as the request ends: by what the service answered, by the person's stop, which drops
+/// [`within`]), and ends it as the request ends: by what the service answered, by the person's stop, which drops
 /// the service's work, or, if the response's future is dropped or panics, as left in the middle.
 ///
 /// ```

@@ -16,19 +16,31 @@ mod served;
 mod stage;
 mod tools;
 
+use std::time::Duration;
+
+use stage::{Kind, Stage};
+
+/// Long enough for any machine; what takes longer waits for what never comes.
+const PATIENCE: Duration = Duration::from_mins(1);
+
+async fn in_time<F: Future<Output = ()>>(behaviour: impl FnOnce(Stage) -> F, kind: Kind) {
+    let shown = async { behaviour(Stage::new(kind).await).await };
+    tokio::time::timeout(PATIENCE, shown).await.expect("it ends");
+}
+
 macro_rules! on_both {
     ($room:ident: $($behaviour:ident)*) => {
         mod $room {
             mod embedded {
                 $(#[tokio::test]
                 async fn $behaviour() {
-                    crate::$room::$behaviour(crate::stage::Stage::new(crate::stage::Kind::Embedded).await).await;
+                    crate::in_time(crate::$room::$behaviour, crate::stage::Kind::Embedded).await;
                 })*
             }
             mod client {
                 $(#[tokio::test]
                 async fn $behaviour() {
-                    crate::$room::$behaviour(crate::stage::Stage::new(crate::stage::Kind::Client).await).await;
+                    crate::in_time(crate::$room::$behaviour, crate::stage::Kind::Client).await;
                 })*
             }
         }
@@ -39,6 +51,8 @@ mod on_both {
     on_both! { tools:
         a_tool_asks_announces_runs_and_reports
         a_refused_tool_never_runs
+        a_tool_is_announced_before_it_runs
+        a_tool_may_have_any_shape
         a_tool_without_a_session_does_nothing
         a_tool_of_no_great_risk_is_only_announced
         a_tools_error_is_told_without_secrets

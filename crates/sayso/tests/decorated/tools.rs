@@ -3,10 +3,10 @@
 use std::future::pending;
 use std::sync::{Arc, Mutex};
 
-use sayso::{By, CallError, Error, Session, Stop, current, within};
+use sayso::{Argument, By, CallError, Error, Session, Stop, current, within};
 use serde_json::{Value, json};
 
-use crate::stage::{Stage, told};
+use crate::stage::{Person, Stage, told};
 
 /// What was done.
 type Done = Arc<Mutex<Vec<String>>>;
@@ -240,6 +240,53 @@ pub(crate) async fn a_tool_whose_tool_is_refused_fails(mut stage: Stage) {
     assert_eq!((&ended["tool"], &ended["error_message"]), (&json!("settle"), &json!("the person refused")));
     let expected = ["calling_tool", "tool.completed error", "thinking", "thinking", "session.completed"];
     assert_eq!(told(&heard), expected);
+}
+
+#[sayso::tool(action = "Say {what}.", skip(person))]
+async fn listens(person: &mut Person, what: &str) -> Result<Vec<Value>, String> {
+    Ok(person.hears_until("tool.invoked").await)
+}
+
+pub(crate) async fn a_tool_is_announced_before_it_runs(mut stage: Stage) {
+    let session = stage.session().await;
+    let heard = within(&session, listens(&mut stage.person, "this")).await.unwrap();
+    assert_eq!(heard.last().unwrap()["summary_normal"], "Say this.");
+    // What cannot be announced does not run: here it would wait in vain.
+    let unsaid = within(&session, listens(&mut stage.person, &"this ".repeat(10_000))).await;
+    assert!(matches!(unsaid, Err(CallError::Session(Error::Unlawful(_)))), "{unsaid:?}");
+    session.finish("Done.").await.unwrap();
+}
+
+/// All that a function can be.
+#[sayso::tool(irreversible, action = "{{{session}}} {name:?} {type}", consequence = "{many:?}")]
+pub(crate) async fn shapes<'a, T, const N: usize>(
+    session: u8,
+    name: &'a T,
+    r#type: impl Argument + std::fmt::Display,
+    many: &[u8; N],
+) -> Result<Box<dyn std::fmt::Display + 'a>, Box<dyn std::error::Error>>
+where
+    T: Argument + std::fmt::Debug + std::fmt::Display,
+{
+    if session == 0 {
+        return Err("nothing".into());
+    }
+    let returned = many.len().to_string().parse::<usize>()?;
+    assert_eq!(returned, N);
+    Ok(Box::new(format!("{name} {type}")))
+}
+
+pub(crate) async fn a_tool_may_have_any_shape(mut stage: Stage) {
+    let session = stage.session().await;
+    let name = "Ben".to_owned();
+    let call = within(&session, shapes(7, &name, -1.5, &[1, 2]));
+    let (shown, asked) = tokio::join!(call, stage.person.decides("accept"));
+    assert_eq!(shown.unwrap().to_string(), "Ben -1.5");
+    assert_eq!((&asked["action"], &asked["consequence"]), (&json!("{7} \"Ben\" -1.5"), &json!("[1, 2]")));
+    let action = r#"{"session":7,"name":"Ben","type":-1.5,"many":[1,2]}"#;
+    let action = aaep::consent::Action::new("shapes", action).unwrap();
+    assert_eq!(asked["extensions"]["sayso"]["action_digest"], action.digest().to_string());
+    session.finish("Done.").await.unwrap();
 }
 
 /// Notes when it goes.
