@@ -15,6 +15,9 @@ use crate::error::Error;
 /// them on a field that matters would let two calls that differ have one digest, without a word. What is implemented below
 /// loses nothing: two values that differ are bound differently. Who wants serde all the same has [`Bound::json`].
 ///
+/// A value is bound once, before the person is asked, and the tool runs with that same value. So what can change meanwhile, like
+/// what is in a `Mutex`, is no argument.
+///
 /// ```
 /// use sayso::{Argument, Bound};
 ///

@@ -74,7 +74,20 @@ pub enum NotGranted {
     OtherAction,
 }
 
-/// Why a call came to nothing.
+/// Why a call came to nothing. A refusal is no failure: nothing was tried.
+///
+/// ```
+/// use sayso::CallError;
+///
+/// fn in_words(outcome: Result<u32, CallError<std::io::Error>>) -> String {
+///     match outcome {
+///         Ok(receipt) => format!("Paid; the receipt is {receipt}."),
+///         Err(CallError::Refused(why)) => format!("Nothing was paid: {why}."),
+///         Err(why) => format!("The payment failed: {why}."),
+///     }
+/// }
+/// assert_eq!(in_words(Err(CallError::TimedOut)), "The payment failed: the tool took too long.");
+/// ```
 #[derive(Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CallError<E> {

@@ -207,6 +207,20 @@ impl<S: Clone, W> Clone for Heard<S, W> {
 }
 
 /// The way to a response.
+///
+/// ```
+/// use sayso::middleware::{HeardLayer, Serving};
+/// use tower::{Layer, Service};
+/// # fn main() -> Result<(), sayso::Error> {
+/// # let hub = sayso::Hub::embedded().open()?;
+/// let agent = tower::service_fn(|request: String| async move { Ok::<_, String>(request.len()) });
+/// let mut heard = HeardLayer::new(hub, |request: &String| request.clone()).layer(agent);
+/// // Nothing is heard of it before it is awaited.
+/// let serving: Serving<usize, String> = heard.call("Count me.".to_owned());
+/// # drop(serving);
+/// # Ok(())
+/// # }
+/// ```
 pub type Serving<Response, E> = Pin<Box<dyn Future<Output = Result<Response, ServeError<E>>> + Send>>;
 
 impl<S, W, Request> Service<Request> for Heard<S, W>

@@ -62,6 +62,8 @@ mod on_both {
         a_tool_calls_a_tool
         a_tool_whose_tool_is_refused_fails
         the_persons_stop_drops_a_tools_body
+        a_tool_that_is_dropped_while_it_asks_never_runs
+        a_tool_that_outlives_its_session_is_dropped_and_told_so
         all_arguments_are_heard_but_the_confidential
         a_session_that_is_carried_along_ends_with_its_owner
     }

@@ -318,6 +318,39 @@ pub(crate) async fn the_persons_stop_drops_a_tools_body(mut stage: Stage) {
     assert_eq!(done(&made), ["began", "gone"]);
 }
 
+pub(crate) async fn a_tool_that_is_dropped_while_it_asks_never_runs(mut stage: Stage) {
+    let session = stage.session().await;
+    let made = Done::default();
+    let asked = tokio::select! {
+        called = within(&session, transfer(&made, "checking", "Ben".to_owned(), 500)) => panic!("{called:?}"),
+        asked = stage.person.hears_until("awaiting.confirmation") => asked.last().unwrap().clone(),
+    };
+    stage.person.answers(&asked, "accept").await;
+    session.finish("Done.").await.unwrap();
+    let heard = told(&stage.person.hears_until("session.completed").await);
+    assert!(!heard.contains(&"tool.invoked".to_owned()), "{heard:?}");
+    assert!(done(&made).is_empty());
+}
+
+#[sayso::tool(skip(going))]
+async fn outlives(going: Going) -> Result<(), String> {
+    going.0.lock().unwrap().push("began".to_owned());
+    pending().await
+}
+
+pub(crate) async fn a_tool_that_outlives_its_session_is_dropped_and_told_so(mut stage: Stage) {
+    let session = stage.session().await;
+    let made = Done::default();
+    let beside = tokio::spawn(within(&session, outlives(Going(made.clone()))));
+    stage.person.hears_until("tool.invoked").await;
+    session.finish("Done.").await.unwrap();
+    let ended = beside.await.unwrap();
+    assert!(matches!(ended, Err(CallError::Session(Error::Stopped(_)))), "{ended:?}");
+    assert_eq!(done(&made), ["began", "gone"]);
+    let heard = told(&stage.person.hears_until("session.completed").await);
+    assert_eq!(heard, ["tool.completed error", "session.completed"]);
+}
+
 struct Vault {
     made: Done,
 }
