@@ -130,6 +130,26 @@ fn what_was_missed_is_said_in_one_sentence() {
     assert_eq!(said.iter().filter(|one| one.contains("Moving money.")).count(), 1, "{said:#?}");
 }
 
+#[test]
+#[ignore = "needs what `cargo xtask browser` installs"]
+fn a_question_that_the_agent_takes_back_is_withdrawn() {
+    let (hub, mut browser) = (Hub::open(), Browser::start());
+    let mut page = listening(&hub, &mut browser);
+    let session = hub.client().start();
+    let token = hub.client().ask(&session);
+    asked(&mut page);
+    tab_to(&mut page, "button \"Yes, accept it\"");
+    let answer = hub.client().send("DELETE", &format!("/agent/v1/sessions/{session}/replies/{token}"), "");
+    assert!((200..300).contains(&answer.status), "{answer:?}");
+    page.wait(&format!("{DIALOG}?.innerText.includes('This question was withdrawn:') === true"));
+    assert!(page.focused().starts_with("dialog \"This question is over\""), "{}", page.focused());
+    // Whoever was about to say yes presses a moment too late, and says it to nothing.
+    page.press("Enter");
+    let answer = hub.client().get(&format!("/agent/v1/sessions/{session}/replies/{token}"));
+    assert_eq!((answer.text("decision"), answer.text("by")), ("reject".to_owned(), "cancelled".to_owned()));
+    check(&mut page, "withdrawn");
+}
+
 /// The agent is gone in the middle of its question: the hub ends the session for it, and nobody is left with a dead dialog.
 #[test]
 #[ignore = "needs what `cargo xtask browser` installs"]
