@@ -104,14 +104,14 @@ fn text_never_becomes_markup() {
     assert!(complaints.is_empty(), "no policy had to step in: {complaints:#?}");
 }
 
-/// Far more questions and sessions than any hub lets through.
+/// Far more questions than any hub lets through.
 #[test]
 #[ignore = "needs what `cargo xtask browser` installs"]
 fn so_many_questions_are_bounded_and_the_page_still_works() {
     let (hub, mut browser) = (Hub::open(), Browser::start());
     let questions = (0..20_000).map(|number| {
         let more = json!({
-            "session_id": format!("ses_{number:08}"), "reply_token": format!("rt_{number:032x}"), "urgency": "critical",
+            "session_id": format!("ses_{:08}", number % 500), "reply_token": format!("rt_{number:032x}"), "urgency": "critical",
             "action": format!("Do thing {number}."), "consequence": "Unknown.", "risk_level": "high", "irreversible": true,
             "timeout_seconds": 86400, "default_decision": "reject", "summary_normal": "May I?",
             "timestamp": "2026-11-15T12:00:00.000Z",
@@ -127,7 +127,7 @@ fn so_many_questions_are_bounded_and_the_page_still_works() {
     let mut page = visit(&hub.address, page);
     page.wait("document.title.startsWith('4096 questions, ')");
     page.wait("document.querySelectorAll('#question-list li').length == 50");
-    page.wait("document.getElementById('no-sessions').textContent == '19950 more agents are at work. They are listed when others have ended.'");
+    page.wait("document.getElementById('no-sessions').textContent == '450 more agents are at work. They are listed when others have ended.'");
     assert_eq!(page.evaluate("document.querySelectorAll('#session-list li').length"), 50);
     page.press("Escape");
     page.wait("document.getElementById('no-questions').textContent == '4046 more questions wait until one of these is answered.'");
