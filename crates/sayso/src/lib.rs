@@ -49,11 +49,15 @@ mod consent;
 #[doc(hidden)]
 pub mod decorator;
 mod desk;
+#[cfg(feature = "openai")]
+mod dial;
 mod error;
 mod hub;
 mod line;
 #[cfg(feature = "tower")]
 pub mod middleware;
+#[cfg(feature = "openai")]
+pub mod openai;
 mod question;
 mod redact;
 mod session;
