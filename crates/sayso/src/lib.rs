@@ -60,6 +60,8 @@ pub mod middleware;
 pub mod openai;
 mod question;
 mod redact;
+#[cfg(feature = "rig")]
+pub mod rig;
 mod session;
 mod track;
 mod utf8;

@@ -9,7 +9,7 @@ use super::Agent;
 use super::answer::Call;
 use super::error::Error;
 use super::tool::{Arguments, Tool};
-use crate::consent::{Answer, Refused};
+use crate::consent::{Answer, Refused, told_to_model};
 use crate::session::{self, Session};
 
 /// A call that the model wanted.
@@ -80,7 +80,7 @@ impl Agent {
         };
         let open = match self.open(session, tool, &arguments).await {
             Ok(Ok(open)) => open,
-            Ok(Err(refused)) => return Ok((Outcome::Refused(refused), told(refused))),
+            Ok(Err(refused)) => return Ok((Outcome::Refused(refused), told_to_model(&refused.to_string()))),
             // What the model wrote made it unlawful to say; so it is not done, and the loop goes on.
             Err(
                 error @ (crate::Error::Unlawful(_) | crate::Error::Malformed(_) | crate::Error::TooMuch(_)),
@@ -166,15 +166,6 @@ impl Drop for Work {
     fn drop(&mut self) {
         self.0.abort();
     }
-}
-
-/// A refusal in plain words for the model.
-fn told(refused: Refused) -> String {
-    let mut why = refused.to_string();
-    if let Some(first) = why.get_mut(..1) {
-        first.make_ascii_uppercase();
-    }
-    format!("{why}. The tool was not run. Do not call it again for this unless the person asks for it.")
 }
 
 /// As much of a result as the model is given; it is told when that is not all.
