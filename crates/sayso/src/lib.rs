@@ -9,6 +9,8 @@
 //! - `middleware`, with the feature `tower`: a layer around any agent that is a service.
 //! - [`Redact`]: secrets do not get into what people hear.
 //! - [`Error`]: who is at fault, and by which rule.
+//! - `openai`: a ready loop for every endpoint that speaks chat completions (feature `openai`).
+//! - `rig`: an adapter for agents of rig (feature `rig`).
 //!
 //! ```
 //! use sayso::{Action, Answer, Hub};

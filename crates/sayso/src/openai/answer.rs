@@ -125,7 +125,7 @@ fn text(value: Option<Value<'_>>) -> Result<String, Error> {
 }
 
 /// A list that may be left out, or be null.
-fn list<'d>(value: Option<Value<'d>>) -> Result<impl Iterator<Item = Value<'d>>, Error> {
+fn list(value: Option<Value<'_>>) -> Result<impl Iterator<Item = Value<'_>>, Error> {
     match value.map(|value| value.kind()) {
         None | Some(Kind::Null | Kind::Array) => Ok(value.into_iter().flat_map(|value| value.items())),
         Some(_) => Err(Error::Malformed(NOT_A_CHUNK.to_owned())),

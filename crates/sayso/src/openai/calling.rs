@@ -169,11 +169,10 @@ impl Drop for Work {
 }
 
 /// As much of a result as the model is given; it is told when that is not all.
-fn fitting(mut text: String, most: usize) -> String {
-    if text.len() > most {
-        let whole = text.len();
-        text.truncate(text.floor_char_boundary(most));
-        text.push_str(&format!("\n[Cut here: this is the beginning of {whole} bytes.]"));
+fn fitting(text: String, most: usize) -> String {
+    if text.len() <= most {
+        return text;
     }
-    text
+    let beginning = text.get(..text.floor_char_boundary(most)).unwrap_or_default();
+    format!("{beginning}\n[Cut here: this is the beginning of {} bytes.]", text.len())
 }

@@ -54,7 +54,7 @@ impl Error {
             }
             Self::Refused { status, says } => {
                 let cause = match status {
-                    Some(401 | 402 | 403) => Cause::RequiresUser,
+                    Some(401..=403) => Cause::RequiresUser,
                     None | Some(408 | 425 | 429 | 500..) => Cause::Transient,
                     Some(_) => Cause::Permanent,
                 };

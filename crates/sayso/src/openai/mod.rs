@@ -161,18 +161,18 @@ impl Agent {
         let request = request.into();
         let session = hub.session(request.as_str()).start().await?;
         let answered = self.answer(&session, request).await;
-        match &answered {
-            Ok(reply) if reply.cut => {
-                session.finish("The answer is not whole: the model had to stop early.").await?
-            }
-            Ok(reply) if reply.text.is_empty() => {
-                session.finish("Done. The model had nothing to say.").await?
-            }
-            Ok(_) => session.finish("The answer is complete.").await?,
+        let last = match &answered {
+            Ok(reply) if reply.cut => "The answer is not whole: the model had to stop early.",
+            Ok(reply) if reply.text.is_empty() => "Done. The model had nothing to say.",
+            Ok(_) => "The answer is complete.",
             // It is over already.
-            Err(Error::Session(crate::Error::Stopped(_))) => drop(session),
-            Err(error) => session.fail(error.failure()).await?,
-        }
+            Err(Error::Session(crate::Error::Stopped(_))) => return answered,
+            Err(error) => {
+                session.fail(error.failure()).await?;
+                return answered;
+            }
+        };
+        session.finish(last).await?;
         answered
     }
 

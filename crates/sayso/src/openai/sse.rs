@@ -105,7 +105,8 @@ mod tests {
             end in proptest::sample::select(vec!["\n", "\r\n", "\r"]),
             cuts in proptest::collection::vec(0usize..200, 0..12),
         ) {
-            let text: String = words.iter().map(|word| format!("data: {word}{end}{end}")).collect();
+            let text: Vec<String> = words.iter().map(|word| format!("data: {word}{end}{end}")).collect();
+            let text = text.concat();
             let bytes = text.as_bytes();
             let mut cuts: Vec<usize> = cuts.into_iter().map(|cut| cut % (bytes.len() + 1)).collect();
             cuts.extend([0, bytes.len()]);

@@ -120,12 +120,19 @@ impl<T: Tool> Tool for Asking<T> {
         arguments: Value,
     ) -> Result<T::Output, ToolExecutionError> {
         let written = arguments.to_string();
-        let arguments: T::Args = serde_json::from_value(arguments).map_err(|error| {
-            ToolExecutionError::invalid_args(format!("The arguments cannot be used: {error}."))
-        })?;
         // Without a session there is nobody to ask, and that means no.
         let orders = context.get::<Slot>().ok().flatten().and_then(|slot| self.lines.of(&slot.0));
         let Some(orders) = orders else { return Err(refused("nobody could be asked")) };
+        let arguments: T::Args = match serde_json::from_value(arguments) {
+            Ok(arguments) => arguments,
+            Err(error) => {
+                let says =
+                    format!("The model called {} in a way that cannot be used. Nothing was done.", T::NAME);
+                let _ = order(&orders, Wish::Note(says)).await;
+                let tells = format!("The arguments cannot be used: {error}. Nothing was done.");
+                return Err(ToolExecutionError::invalid_args(tells));
+            }
+        };
         let action = self.action(&written, &arguments);
         let end = match order(&orders, Wish::Ask(action)).await {
             Ok(end) => end,

@@ -74,16 +74,13 @@ impl AgentHook for Narrator {
         event: &InvalidToolCallContext,
     ) -> Option<InvalidToolCallAction> {
         let tool: String = event.tool_name.chars().filter(|letter| !letter.is_control()).take(80).collect();
-        let (says, action) = match event.reason {
-            InvalidToolCallReason::MalformedArguments { .. } => {
-                (format!("The model called {tool:?} in a way that cannot be used. Nothing was done."), None)
-            }
-            _ => {
-                let tells = format!("There is no tool called {tool:?}. Nothing was done.");
-                let says =
-                    format!("The model wanted the tool {tool:?}, which it does not have. Nothing was done.");
-                (says, Some(InvalidToolCallAction::skip(tells)))
-            }
+        let (says, action) = if matches!(event.reason, InvalidToolCallReason::MalformedArguments { .. }) {
+            (format!("The model called {tool:?} in a way that cannot be used. Nothing was done."), None)
+        } else {
+            let tells = format!("There is no tool called {tool:?}. Nothing was done.");
+            let says =
+                format!("The model wanted the tool {tool:?}, which it does not have. Nothing was done.");
+            (says, Some(InvalidToolCallAction::skip(tells)))
         };
         match order(&self.orders, Wish::Note(says)).await {
             Ok(_) => action,

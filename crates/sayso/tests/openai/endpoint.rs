@@ -37,14 +37,15 @@ impl Reply {
 
     /// The model says this, a word at a time, and is done.
     pub(crate) fn says(words: &str) -> Self {
-        let words = words.split_inclusive(' ').map(|word| text(word));
+        let words = words.split_inclusive(' ').map(text);
         Self::stream(words.chain([finish("stop")])).done()
     }
 
     /// The model wants this tool, with these arguments as it writes them.
     pub(crate) fn calls(tool: &str, arguments: &str) -> Self {
         let call = json!([{"index": 0, "id": "c1", "type": "function", "function": {"name": tool, "arguments": arguments}}]);
-        Self::stream([delta(json!({ "role": "assistant", "tool_calls": call })), finish("tool_calls")]).done()
+        Self::stream([delta(&json!({ "role": "assistant", "tool_calls": call })), finish("tool_calls")])
+            .done()
     }
 
     /// Bytes as they are, in one piece for each.
@@ -83,12 +84,12 @@ impl Reply {
     }
 }
 
-pub(crate) fn delta(delta: Value) -> Value {
+pub(crate) fn delta(delta: &Value) -> Value {
     json!({"id": "x", "object": "chat.completion.chunk", "choices": [{"index": 0, "delta": delta, "finish_reason": null}]})
 }
 
 pub(crate) fn text(words: &str) -> Value {
-    delta(json!({ "content": words }))
+    delta(&json!({ "content": words }))
 }
 
 pub(crate) fn finish(reason: &str) -> Value {

@@ -138,7 +138,7 @@ async fn more_than_is_taken_ends_it() {
     assert_eq!(fails([comments], quick()).await.0, Error::TooMuch("bytes of an answer"));
     let calls =
         (0..33).map(|index| json!({"index": index, "id": format!("c{index}"), "function": {"name": "send"}}));
-    let calls = crate::endpoint::delta(json!({ "tool_calls": calls.collect::<Vec<_>>() }));
+    let calls = crate::endpoint::delta(&json!({ "tool_calls": calls.collect::<Vec<_>>() }));
     let many = Reply::stream([calls, finish("tool_calls")]).done();
     assert_eq!(fails([many], quick()).await.0, Error::TooMuch("calls of tools in one answer"));
 }

@@ -58,7 +58,7 @@ async fn it_does_not_matter_where_an_answer_is_cut() {
 async fn what_endpoints_add_or_leave_out_does_no_harm() {
     let events = [
         json!({"choices": [], "prompt_filter_results": []}),
-        delta(json!({"role": "assistant", "content": null, "reasoning_content": "hm", "tool_calls": null})),
+        delta(&json!({"role": "assistant", "content": null, "reasoning_content": "hm", "tool_calls": null})),
         text("Good "),
         text("morning."),
         finish("stop"),

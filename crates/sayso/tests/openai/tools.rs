@@ -67,7 +67,7 @@ async fn calls_in_fragments_are_put_together() {
     let piece = |index: usize, more: serde_json::Value| {
         let mut call = json!({ "index": index });
         call.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-        delta(json!({ "tool_calls": [call] }))
+        delta(&json!({ "tool_calls": [call] }))
     };
     let reply = Reply::stream([
         piece(0, json!({"id": "a", "type": "function", "function": {"name": "look", "arguments": ""}})),

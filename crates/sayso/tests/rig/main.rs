@@ -202,7 +202,7 @@ async fn what_cannot_be_called_is_told_and_not_done() {
         ("fly", "{}", "does not have"),
         ("send", "[]", "cannot be used"),
         ("send", "{", "cannot be used"),
-        ("send", r#"{"to":"Ben"}"#, ""),
+        ("send", r#"{"to":"Ben"}"#, "cannot be used"),
     ];
     for (tool, arguments, says) in cases {
         let endpoint = Endpoint::new([Reply::calls(tool, arguments), Reply::says("I cannot.")]).await;
