@@ -87,6 +87,31 @@ async fn the_ready_loop_sends_on_a_yes_and_only_then() {
     asks_a_model("openai", "send_money: it is done.\nThat was it.\n", no).await;
 }
 
+#[cfg(feature = "openai")]
+#[tokio::test(flavor = "multi_thread")]
+async fn the_ready_loop_speaks_tls_to_whom_the_system_trusts() {
+    let (endpoint, certificate) = endpoint::Endpoint::with_tls([endpoint::Reply::says("Well met.")]).await;
+    let folder = tempfile::tempdir().unwrap();
+    let trusted = folder.path().join("trusted.pem");
+    std::fs::write(&trusted, certificate).unwrap();
+    for (trusts, words) in
+        [(true, "Well met.\n"), (false, "There is no answer: the endpoint cannot be reached: ")]
+    {
+        let mut command = example("openai");
+        command
+            .env("OPENAI_BASE_URL", &endpoint.url)
+            .env("OPENAI_API_KEY", "sk-example")
+            .env_remove("SAYSO_URL");
+        if trusts {
+            command.env("SSL_CERT_FILE", &trusted);
+        }
+        let said = tokio::task::spawn_blocking(move || said(&mut command)).await.unwrap();
+        assert!(said.starts_with(words), "{said}");
+        // Who is not trusted is told nothing.
+        assert_eq!(endpoint.asked().len(), 1);
+    }
+}
+
 #[cfg(feature = "rig-http")]
 #[tokio::test(flavor = "multi_thread")]
 async fn rigs_loop_sends_on_a_yes_and_only_then() {

@@ -13,6 +13,16 @@ use crate::consent::{Answer, Refused, told_to_model};
 use crate::session::{self, Session};
 
 /// A call that the model wanted.
+///
+/// ```
+/// # use sayso::openai::{Outcome, Reply};
+/// /// The tools that did what they should.
+/// fn done(reply: &Reply) -> Vec<&str> {
+///     let done = reply.calls.iter().filter(|call| call.outcome == Outcome::Done);
+///     done.map(|call| call.tool.as_str()).collect()
+/// }
+/// # let _ = done;
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Called {
@@ -23,6 +33,11 @@ pub struct Called {
 }
 
 /// What came of a call. Listeners and the model have been told the same.
+///
+/// ```
+/// use sayso::openai::Outcome;
+/// assert_eq!(Outcome::Failed("no such account".to_owned()).to_string(), "it failed: no such account");
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Outcome {

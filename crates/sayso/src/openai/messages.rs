@@ -46,11 +46,15 @@ impl Messages {
     }
 
     /// The question as it is sent.
-    pub(super) fn body(&self, model: &str, tools: &[Tool]) -> String {
+    pub(super) fn body(&self, model: &str, parameters: &[(String, String)], tools: &[Tool]) -> String {
         object(|out| {
             member(out, "model", model);
             out.key("stream");
             out.boolean(true);
+            for (name, json) in parameters {
+                out.key(name);
+                out.raw(json);
+            }
             out.key("messages");
             out.open_array();
             self.0.iter().for_each(|message| out.raw(message));

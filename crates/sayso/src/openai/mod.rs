@@ -1,7 +1,7 @@
 //! A ready loop for every endpoint that speaks OpenAI's chat completions: streamed text is heard as it comes, tools are told
 //! before they run and when they end, and what is dangerous is asked for first.
 //!
-//! ```no_run
+//! ```
 //! use sayso::openai::{Agent, Arguments, Tool};
 //! use sayso::{Hub, Risk};
 //!
@@ -11,17 +11,33 @@
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # // A stand-in for the endpoint: it wishes everybody a good morning.
+//! # let listener = std::net::TcpListener::bind("127.0.0.1:0")?;
+//! # let url = format!("http://{}/v1", listener.local_addr()?);
+//! # std::thread::spawn(move || -> std::io::Result<()> {
+//! #     use std::io::{Read, Write};
+//! #     for stream in listener.incoming() {
+//! #         let mut stream = stream?;
+//! #         let _ = stream.read(&mut [0; 65536])?;
+//! #         stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n")?;
+//! #         stream.write_all(b"data: {\"choices\":[{\"delta\":{\"content\":\"Good morning.\"},\"finish_reason\":\"stop\"}]}\n\n")?;
+//! #         stream.shutdown(std::net::Shutdown::Write)?;
+//! #         let _ = stream.read_to_end(&mut Vec::new());
+//! #     }
+//! #     Ok(())
+//! # });
 //! let schema = r#"{"type":"object","properties":{"to":{"type":"string"},"euro":{"type":"integer"}}}"#;
-//! let agent = Agent::new("https://api.openai.com/v1").key(std::env::var("OPENAI_API_KEY")?).model("gpt-5.2").tool(
+//! // Like `https://api.openai.com/v1`, or `http://127.0.0.1:11434/v1`.
+//! let agent = Agent::new(url).key("sk-…").model("gpt-5.2").tool(
 //!     Tool::new("send_money", "Sends money from the person's account.", schema, send)
 //!         .risk(Risk::High)
 //!         .irreversible()
 //!         .says(|call| format!("Send {} euro to {}.", call.words("euro"), call.words("to")))
 //!         .consequence(|_| "The money is gone at once.".to_owned()),
 //! );
-//! let hub = Hub::embedded().agent("bank").listen("127.0.0.1:8787").open()?;
-//! let reply = agent.run(&hub, "Send Ben five euro.").await?;
-//! println!("{}", reply.text);
+//! let hub = Hub::embedded().agent("bank").listen("127.0.0.1:0").open()?;
+//! let reply = agent.run(&hub, "Good morning.").await?;
+//! assert_eq!(reply.text, "Good morning.");
 //! hub.close().await;
 //! # Ok(())
 //! # }
@@ -72,6 +88,7 @@ pub struct Agent {
     model: String,
     key: Option<String>,
     instructions: Option<String>,
+    parameters: Vec<(String, String)>,
     tools: Vec<Tool>,
     limits: Limits,
 }
@@ -108,6 +125,7 @@ impl Agent {
             model: String::new(),
             key: None,
             instructions: None,
+            parameters: Vec::new(),
             tools: Vec::new(),
             limits: Limits::default(),
         }
@@ -128,6 +146,17 @@ impl Agent {
     /// What the model is told before every request.
     pub fn instructions(mut self, instructions: impl Into<String>) -> Self {
         self.instructions = Some(instructions.into());
+        self
+    }
+
+    /// A member of every question beside those that the loop writes itself, as JSON: what an endpoint lets you set.
+    ///
+    /// ```
+    /// let agent = sayso::openai::Agent::new("http://127.0.0.1:11434/v1").parameter("temperature", "0.2");
+    /// # let _ = agent;
+    /// ```
+    pub fn parameter(mut self, name: impl Into<String>, json: impl Into<String>) -> Self {
+        self.parameters.push((name.into(), json.into()));
         self
     }
 
@@ -178,13 +207,35 @@ impl Agent {
 
     /// The same in a session that is there already, and that its owner ends.
     ///
-    /// ```no_run
-    /// # async fn morning(hub: &sayso::Hub, agent: sayso::openai::Agent) -> Result<(), Box<dyn std::error::Error>> {
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # // A stand-in for the endpoint: it wishes everybody a good morning.
+    /// # let listener = std::net::TcpListener::bind("127.0.0.1:0")?;
+    /// # let url = format!("http://{}/v1", listener.local_addr()?);
+    /// # std::thread::spawn(move || -> std::io::Result<()> {
+    /// #     use std::io::{Read, Write};
+    /// #     for stream in listener.incoming() {
+    /// #         let mut stream = stream?;
+    /// #         let _ = stream.read(&mut [0; 65536])?;
+    /// #         stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n")?;
+    /// #         stream.write_all(b"data: {\"choices\":[{\"delta\":{\"content\":\"Good morning.\"},\"finish_reason\":\"stop\"}]}\n\n")?;
+    /// #         stream.shutdown(std::net::Shutdown::Write)?;
+    /// #         let _ = stream.read_to_end(&mut Vec::new());
+    /// #     }
+    /// #     Ok(())
+    /// # });
+    /// # let hub = sayso::Hub::embedded().agent("bank").open()?;
+    /// # let agent = sayso::openai::Agent::new(url).model("any");
     /// let session = hub.session("Good morning.").start().await?;
     /// match agent.answer(&session, "Good morning.").await {
-    ///     Ok(_) => session.finish("That was all.").await?,
+    ///     Ok(reply) => {
+    ///         assert_eq!(reply.text, "Good morning.");
+    ///         session.finish("That was all.").await?;
+    ///     }
     ///     Err(error) => session.fail(error.failure()).await?,
     /// }
+    /// hub.close().await;
     /// # Ok(())
     /// # }
     /// ```
@@ -199,7 +250,7 @@ impl Agent {
                 if reply.rounds == 1 { "Asking the model." } else { "Asking the model how to go on." };
             session.think(thinks).await?;
             let mut answer = tokio::select! {
-                answer = self.ask(session, &endpoint, messages.body(&self.model, &self.tools)) => answer?,
+                answer = self.ask(session, &endpoint, messages.body(&self.model, &self.parameters, &self.tools)) => answer?,
                 stop = session.stopped() => return Err(crate::Error::Stopped(stop).into()),
             };
             session.output_done().await?;
@@ -223,6 +274,13 @@ impl Agent {
     fn checked(&self) -> Result<Target, Error> {
         let target = Target::parse(&self.base)
             .map_err(|why| Error::Setup(format!("{:?} is no endpoint's address: {why}", self.base)))?;
+        for (name, json) in &self.parameters {
+            let own = ["model", "stream", "messages", "tools"].contains(&name.as_str());
+            if own || seal::json::Raw::parse(json).is_err() {
+                let why = if own { "is the loop's own" } else { "is no JSON" };
+                return Err(Error::Setup(format!("the parameter {name} {why}")));
+            }
+        }
         for (at, tool) in self.tools.iter().enumerate() {
             let name = tool.name.as_bytes();
             let begins = name.first().is_some_and(|first| first.is_ascii_alphabetic() || *first == b'_');

@@ -17,6 +17,42 @@ const TOOL_TIME: Duration = Duration::from_mins(2);
 
 /// A tool of rig that asks before every call, made by [`Adapter::asks`](super::Adapter::asks). It is run only on a yes to
 /// exactly its arguments, and once; a refusal is told to the model in plain words.
+///
+/// ```
+/// use rig_core::tool::{PortableTool, Tool, ToolContext};
+/// use sayso::{Hub, rig::Adapter};
+///
+/// struct Delete;
+///
+/// impl PortableTool for Delete {
+///     const NAME: &'static str = "delete";
+///     type Args = u64;
+///     type Output = String;
+///     type Error = std::io::Error;
+///
+///     fn description(&self) -> String {
+///         "Deletes a record.".to_owned()
+///     }
+///
+///     fn parameters(&self) -> rig_core::serde_json::Value {
+///         rig_core::serde_json::json!({ "type": "integer" })
+///     }
+///
+///     async fn call(&self, record: u64) -> Result<String, std::io::Error> {
+///         Ok(format!("{record} is gone"))
+///     }
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), sayso::Error> {
+/// let hub = Hub::embedded().agent("records").open()?;
+/// let delete = Adapter::new(&hub).asks(Delete).irreversible().says(|record| format!("Delete record {record}."));
+/// // Nobody drives a run here, so there is nobody to ask, and that means no.
+/// let refused = Tool::call(&delete, &mut ToolContext::new(), 17.into()).await.unwrap_err();
+/// assert!(refused.is_refusal());
+/// # Ok(())
+/// # }
+/// ```
 #[must_use = "an agent has to be given it"]
 pub struct Asking<T: Tool> {
     tool: T,

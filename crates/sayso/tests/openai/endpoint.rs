@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::net::TcpListener;
 
 /// One answer, in the pieces in which it is sent.
 #[derive(Clone, Debug)]
@@ -56,6 +56,11 @@ impl Reply {
     /// Something that is no stream.
     pub(crate) fn status(status: u16, kind: &str, headers: &str, body: &str) -> Self {
         Self { head: head(status, kind, headers), pieces: vec![body.as_bytes().to_vec()], then: Then::End }
+    }
+
+    /// Bytes that are no answer at all.
+    pub(crate) fn nonsense(head: &str) -> Self {
+        Self { head: head.to_owned(), ..Self::stream([]) }
     }
 
     pub(crate) fn done(mut self) -> Self {
@@ -114,6 +119,11 @@ impl Asked {
     }
 }
 
+#[cfg(feature = "openai")]
+type Tls = Option<tokio_rustls::TlsAcceptor>;
+#[cfg(not(feature = "openai"))]
+type Tls = Option<()>;
+
 /// The server. The last answer is given to all who ask after it.
 pub(crate) struct Endpoint {
     pub(crate) url: String,
@@ -122,16 +132,45 @@ pub(crate) struct Endpoint {
 
 impl Endpoint {
     pub(crate) async fn new(replies: impl IntoIterator<Item = Reply>) -> Self {
+        Self::start(replies, None).await
+    }
+
+    /// One that speaks TLS as `localhost`, and its certificate.
+    #[cfg(feature = "openai")]
+    pub(crate) async fn with_tls(replies: impl IntoIterator<Item = Reply>) -> (Self, String) {
+        use tokio_rustls::rustls::{ServerConfig, crypto::ring, pki_types::PrivateKeyDer};
+        let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+        let key = PrivateKeyDer::try_from(made.signing_key.serialize_der()).unwrap();
+        let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()));
+        let config = config.with_safe_default_protocol_versions().unwrap().with_no_client_auth();
+        let config = config.with_single_cert(vec![made.cert.der().clone()], key).unwrap();
+        (Self::start(replies, Some(Arc::new(config).into())).await, made.cert.pem())
+    }
+
+    async fn start(replies: impl IntoIterator<Item = Reply>, tls: Tls) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let url = format!("http://{}/v1", listener.local_addr().unwrap());
+        let port = listener.local_addr().unwrap().port();
+        let url = match tls {
+            Some(_) => format!("https://localhost:{port}/v1"),
+            None => format!("http://127.0.0.1:{port}/v1"),
+        };
         let asked = Arc::<Mutex<Vec<Asked>>>::default();
         let replies = Arc::new(Mutex::new(replies.into_iter().collect::<VecDeque<_>>()));
         let note = asked.clone();
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
-                let (note, replies) = (note.clone(), replies.clone());
+                let (note, replies, tls) = (note.clone(), replies.clone(), tls.clone());
                 // Who hangs up in the middle ends its answer.
-                tokio::spawn(async move { drop(serve(stream, &note, &replies).await) });
+                tokio::spawn(async move {
+                    match tls {
+                        #[cfg(feature = "openai")]
+                        Some(tls) => {
+                            let tls: tokio_rustls::TlsAcceptor = tls;
+                            serve(tls.accept(stream).await?, &note, &replies).await
+                        }
+                        _ => serve(stream, &note, &replies).await,
+                    }
+                });
             }
         });
         Self { url, asked }
@@ -143,7 +182,7 @@ impl Endpoint {
 }
 
 async fn serve(
-    mut stream: TcpStream,
+    mut stream: impl AsyncRead + AsyncWrite + Unpin,
     asked: &Mutex<Vec<Asked>>,
     replies: &Mutex<VecDeque<Reply>>,
 ) -> std::io::Result<()> {
@@ -170,7 +209,7 @@ async fn serve(
     Ok(())
 }
 
-async fn chunk(stream: &mut TcpStream, piece: &[u8]) -> std::io::Result<()> {
+async fn chunk(stream: &mut (impl AsyncWrite + Unpin), piece: &[u8]) -> std::io::Result<()> {
     if piece.is_empty() {
         return Ok(());
     }
@@ -178,7 +217,7 @@ async fn chunk(stream: &mut TcpStream, piece: &[u8]) -> std::io::Result<()> {
     stream.write_all(&framed).await
 }
 
-async fn read(stream: &mut TcpStream) -> std::io::Result<Option<Asked>> {
+async fn read(stream: &mut (impl AsyncRead + Unpin)) -> std::io::Result<Option<Asked>> {
     let mut bytes = Vec::new();
     let end = loop {
         if let Some(end) = bytes.windows(4).position(|four| four == b"\r\n\r\n") {

@@ -14,7 +14,9 @@ use crate::{KEY, agent, heard, is_kept_secret, output, sending, stage};
 async fn fails(replies: impl IntoIterator<Item = Reply>, limits: Limits) -> (Error, Value, String) {
     let endpoint = Endpoint::new(replies).await;
     let mut stage = stage().await;
-    let (came, heard) = heard(&agent(&endpoint).limits(limits), &mut stage).await;
+    let agent = agent(&endpoint).limits(limits);
+    assert!(!format!("{agent:?}").contains(KEY));
+    let (came, heard) = heard(&agent, &mut stage).await;
     is_kept_secret(&heard);
     let error = came.unwrap_err();
     assert!(!error.to_string().contains(KEY) && !format!("{error:?}").contains(KEY), "{error}");
@@ -44,8 +46,10 @@ async fn an_endpoint_that_stalls_is_not_waited_for() {
         (&last["error_code"], &last["error_category"]),
         (&json!("MODEL_STALLED"), &json!("transient"))
     );
-    let (error, last, _) = fails([Reply::stream([]).then(Then::Stall)], quick()).await;
-    assert_eq!((error, &last["error_code"]), (Error::Silent, &json!("MODEL_SILENT")));
+    for silent in [Reply::stream([]), Reply::nonsense("")] {
+        let (error, last, _) = fails([silent.then(Then::Stall)], quick()).await;
+        assert_eq!((error, &last["error_code"]), (Error::Silent, &json!("MODEL_SILENT")));
+    }
 }
 
 #[tokio::test]
@@ -126,6 +130,12 @@ async fn another_kind_of_answer_is_refused() {
     let (error, last, _) = fails([page], quick()).await;
     assert!(matches!(&error, Error::Malformed(why) if why.contains("text/html")), "{error:?}");
     assert_eq!(last["error_code"], "MODEL_MALFORMED");
+    let (error, last, _) =
+        fails([Reply::nonsense("SSH-2.0-OpenSSH_9.2\r\n\r\n").then(Then::Close)], quick()).await;
+    assert!(matches!(&error, Error::Malformed(why) if why.contains("not HTTP")), "{error:?}");
+    assert_eq!(last["error_code"], "MODEL_MALFORMED");
+    let (error, ..) = fails([Reply::nonsense("").then(Then::Close)], quick()).await;
+    assert!(matches!(error, Error::Unreachable(_)), "{error:?}");
 }
 
 #[tokio::test]
@@ -165,6 +175,8 @@ async fn what_is_not_set_up_is_not_sent() {
         Agent::new("http://127.0.0.1:9/v1").tool(odd("send money", schema)),
         Agent::new("http://127.0.0.1:9/v1").tool(odd("send", "[]")),
         Agent::new("http://127.0.0.1:9/v1").key("two\nlines"),
+        Agent::new("http://127.0.0.1:9/v1").parameter("stream", "false"),
+        Agent::new("http://127.0.0.1:9/v1").parameter("temperature", "hot"),
     ] {
         let mut stage = stage().await;
         let (came, heard) = heard(&agent, &mut stage).await;

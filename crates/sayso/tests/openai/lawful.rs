@@ -10,7 +10,8 @@ use crate::{KEY, agent, heard, is_kept_secret, output, stage};
 async fn an_answer_is_heard_as_it_comes() {
     let endpoint = Endpoint::new([Reply::says("Ben is paid. All is well.")]).await;
     let mut stage = stage().await;
-    let (reply, heard) = heard(&agent(&endpoint), &mut stage).await;
+    let agent = agent(&endpoint).parameter("temperature", "0.5").parameter("stop", r#"["."]"#);
+    let (reply, heard) = heard(&agent, &mut stage).await;
     let reply = reply.unwrap();
     assert_eq!((reply.text.as_str(), reply.rounds, reply.cut), ("Ben is paid. All is well.", 1, false));
     assert_eq!(output(&heard), "Ben is paid. All is well.");
@@ -33,7 +34,7 @@ async fn an_answer_is_heard_as_it_comes() {
     assert!(asked[0].head.contains(&format!("Bearer {KEY}")));
     assert_eq!(
         asked[0].body,
-        json!({"model": "test-model", "stream": true, "messages": [
+        json!({"model": "test-model", "stream": true, "temperature": 0.5, "stop": ["."], "messages": [
             {"role": "system", "content": "Be brief."}, {"role": "user", "content": "Pay Ben."},
         ]})
     );

@@ -1,6 +1,6 @@
 //! The loop for chat completions, against a local endpoint that does everything that one can do.
 
-#![cfg(all(feature = "embedded", feature = "openai"))]
+#![cfg(all(feature = "client", feature = "embedded", feature = "openai"))]
 #![allow(
     clippy::expect_used,
     clippy::unwrap_used,
@@ -9,6 +9,7 @@
     reason = "a test says what went wrong by panicking"
 )]
 
+#[allow(dead_code, reason = "shared with other tests")]
 mod endpoint;
 mod faults;
 mod lawful;

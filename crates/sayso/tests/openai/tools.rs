@@ -9,16 +9,19 @@ use sayso::{By, Refused, Stop};
 use serde_json::json;
 
 use crate::endpoint::{Endpoint, Reply, Then, delta, finish, text};
-use crate::stage::told;
+use crate::stage::{Kind, Stage, told};
 use crate::{agent, heard, output, sending, stage, until_the_end};
 
 const ARGUMENTS: &str = r#"{"to":"Ben","euro":5}"#;
 
 #[tokio::test]
 async fn a_dangerous_tool_runs_once_on_a_yes_and_never_on_a_no() {
-    for (decision, runs) in [("accept", 1), ("reject", 0)] {
+    let kinds = [Kind::Embedded, Kind::Client]
+        .into_iter()
+        .flat_map(|kind| [(kind, "accept", 1), (kind, "reject", 0)]);
+    for (kind, decision, runs) in kinds {
         let endpoint = Endpoint::new([Reply::calls("send", ARGUMENTS), Reply::says("That was it.")]).await;
-        let mut stage = stage().await;
+        let mut stage = Stage::new(kind).await;
         let sent = Arc::new(AtomicUsize::new(0));
         let agent = agent(&endpoint).tool(sending(&sent));
         let hub = stage.hub.clone();

@@ -1,6 +1,6 @@
 //! Rig's own loop, against a local endpoint, with a tool that needs consent.
 
-#![cfg(all(feature = "embedded", feature = "rig-http"))]
+#![cfg(all(feature = "client", feature = "embedded", feature = "rig-http"))]
 #![allow(
     clippy::expect_used,
     clippy::unwrap_used,
