@@ -4,13 +4,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use sayso::openai::{Arguments, Error, Outcome, Tool};
+use sayso::openai::{Arguments, Error, Limits, Outcome, Tool};
 use sayso::{By, Refused, Stop};
 use serde_json::json;
 
 use crate::endpoint::{Endpoint, Reply, Then, delta, finish, text};
 use crate::stage::{Kind, Stage, told};
 use crate::{agent, heard, output, sending, stage, until_the_end};
+
+/// Long enough for any machine.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 const ARGUMENTS: &str = r#"{"to":"Ben","euro":5}"#;
 
@@ -179,14 +182,33 @@ async fn words_too_long_to_be_asked_are_not_done() {
     assert_eq!(sent.load(Ordering::SeqCst), 0);
 }
 
+/// Tells when it is dropped.
+struct Told(tokio::sync::mpsc::UnboundedSender<()>);
+
+impl Drop for Told {
+    fn drop(&mut self) {
+        let _ = self.0.send(());
+    }
+}
+
 #[tokio::test]
 async fn the_persons_stop_ends_the_loop_wherever_it_is() {
-    let hangs = Tool::new("odd", "", ANY, |_| std::future::pending::<Result<String, String>>());
+    let (tell, mut dropped) = tokio::sync::mpsc::unbounded_channel();
+    let hangs = Tool::new("odd", "", ANY, move |_| {
+        let told = Told(tell.clone());
+        async move {
+            let _told = told;
+            std::future::pending::<Result<String, String>>().await
+        }
+    });
+    // Nothing but the stop ends it in time.
+    let hour = Duration::from_hours(1);
+    let limits = Limits { tool_time: hour, stall: hour, ..Limits::default() };
     let stalls = Reply::stream([text("Once upon a time. It was")]).then(Then::Stall);
     for (reply, wait) in [(Reply::calls("odd", "{}"), "tool.invoked"), (stalls, "output.streaming")] {
         let endpoint = Endpoint::new([reply]).await;
         let mut stage = stage().await;
-        let agent = agent(&endpoint).tool(hangs.clone());
+        let agent = agent(&endpoint).tool(hangs.clone()).limits(limits.clone());
         let hub = stage.hub.clone();
         let stopping = async {
             let heard = stage.person.hears_until(wait).await;
@@ -194,8 +216,29 @@ async fn the_persons_stop_ends_the_loop_wherever_it_is() {
             stage.person.stops(&session).await;
             until_the_end(&mut stage).await
         };
-        let (reply, heard) = tokio::join!(agent.run(&hub, "Pay Ben."), stopping);
-        assert_eq!(reply.unwrap_err(), Error::Session(sayso::Error::Stopped(Stop::Person)));
+        let running = tokio::time::timeout(PATIENCE, agent.run(&hub, "Pay Ben."));
+        let (reply, heard) = tokio::join!(running, stopping);
+        let error = reply.expect("the stop is noticed").unwrap_err();
+        assert_eq!(error, Error::Session(sayso::Error::Stopped(Stop::Person)));
         assert_eq!(heard.last().unwrap()["cancelled_by"], "user");
+    }
+    tokio::time::timeout(PATIENCE, dropped.recv()).await.expect("the tool is dropped");
+}
+
+#[tokio::test]
+async fn names_come_whole_again_or_in_pieces() {
+    let piece = |name: &str, arguments: &str| {
+        delta(
+            &json!({"tool_calls": [{"index": 0, "id": "a", "function": {"name": name, "arguments": arguments}}]}),
+        )
+    };
+    let again = [piece("look", "{"), piece("look", "}"), finish("tool_calls")];
+    let pieces = [piece("lo", "{"), piece("ok", "}"), finish("tool_calls")];
+    for events in [again, pieces] {
+        let endpoint = Endpoint::new([Reply::stream(events).done(), Reply::says("Seen.")]).await;
+        let mut stage = stage().await;
+        let look = Tool::new("look", "Looks.", ANY, async |_| Ok::<_, String>("rain"));
+        let (reply, _) = heard(&agent(&endpoint).tool(look), &mut stage).await;
+        assert_eq!(reply.unwrap().calls[0].outcome, Outcome::Done);
     }
 }

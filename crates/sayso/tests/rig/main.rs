@@ -257,17 +257,24 @@ async fn an_endpoint_that_fails_and_a_model_that_never_stops_are_told() {
 
 #[tokio::test]
 async fn the_persons_stop_ends_rigs_loop() {
-    let endpoint = Endpoint::new([Reply::calls("send", PAY_BEN)]).await;
-    let mut stage = Stage::new(Kind::Embedded).await;
-    let (adapter, send) = (Adapter::new(&stage.hub), Send::default());
-    let agent = agent(&endpoint, &adapter, &send);
-    let stopping = async {
-        let heard = stage.person.hears_until("awaiting.confirmation").await;
-        stage.person.stops(heard[0]["session_id"].as_str().unwrap()).await;
-        until_the_end(&mut stage).await
-    };
-    let (response, heard) = tokio::join!(adapter.prompt(&agent, "Pay Ben."), stopping);
-    assert!(matches!(response, Err(Error::Session(sayso::Error::Stopped(Stop::Person)))), "{response:?}");
-    assert_eq!(send.sent(), 0);
-    assert_eq!(heard.last().unwrap()["cancelled_by"], "user");
+    let stalls = Reply::stream([text("Once upon a time. It was")]).then(Then::Stall);
+    for (reply, wait) in
+        [(Reply::calls("send", PAY_BEN), "awaiting.confirmation"), (stalls, "output.streaming")]
+    {
+        let endpoint = Endpoint::new([reply]).await;
+        let mut stage = Stage::new(Kind::Embedded).await;
+        let (adapter, send) = (Adapter::new(&stage.hub), Send::default());
+        let agent = agent(&endpoint, &adapter, &send);
+        let stopping = async {
+            let heard = stage.person.hears_until(wait).await;
+            stage.person.stops(heard[0]["session_id"].as_str().unwrap()).await;
+            until_the_end(&mut stage).await
+        };
+        let running = tokio::time::timeout(Duration::from_secs(30), adapter.prompt(&agent, "Pay Ben."));
+        let (response, heard) = tokio::join!(running, stopping);
+        let error = response.expect("the stop is noticed").unwrap_err();
+        assert!(matches!(error, Error::Session(sayso::Error::Stopped(Stop::Person))), "{error:?}");
+        assert_eq!(send.sent(), 0);
+        assert_eq!(heard.last().unwrap()["cancelled_by"], "user");
+    }
 }
