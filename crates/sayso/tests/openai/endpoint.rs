@@ -6,6 +6,8 @@ use std::sync::{Arc, Mutex};
 use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpListener;
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::{ServerConfig, crypto::ring, pki_types::PrivateKeyDer};
 
 /// One answer, in the pieces in which it is sent.
 #[derive(Clone, Debug)]
@@ -119,11 +121,6 @@ impl Asked {
     }
 }
 
-#[cfg(feature = "openai")]
-type Tls = Option<tokio_rustls::TlsAcceptor>;
-#[cfg(not(feature = "openai"))]
-type Tls = Option<()>;
-
 /// The server. The last answer is given to all who ask after it.
 pub(crate) struct Endpoint {
     pub(crate) url: String,
@@ -136,9 +133,7 @@ impl Endpoint {
     }
 
     /// One that speaks TLS as `localhost`, and its certificate.
-    #[cfg(feature = "openai")]
     pub(crate) async fn with_tls(replies: impl IntoIterator<Item = Reply>) -> (Self, String) {
-        use tokio_rustls::rustls::{ServerConfig, crypto::ring, pki_types::PrivateKeyDer};
         let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
         let key = PrivateKeyDer::try_from(made.signing_key.serialize_der()).unwrap();
         let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()));
@@ -147,7 +142,7 @@ impl Endpoint {
         (Self::start(replies, Some(Arc::new(config).into())).await, made.cert.pem())
     }
 
-    async fn start(replies: impl IntoIterator<Item = Reply>, tls: Tls) -> Self {
+    async fn start(replies: impl IntoIterator<Item = Reply>, tls: Option<TlsAcceptor>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
         let url = match tls {
@@ -163,12 +158,8 @@ impl Endpoint {
                 // Who hangs up in the middle ends its answer.
                 tokio::spawn(async move {
                     match tls {
-                        #[cfg(feature = "openai")]
-                        Some(tls) => {
-                            let tls: tokio_rustls::TlsAcceptor = tls;
-                            serve(tls.accept(stream).await?, &note, &replies).await
-                        }
-                        _ => serve(stream, &note, &replies).await,
+                        Some(tls) => serve(tls.accept(stream).await?, &note, &replies).await,
+                        None => serve(stream, &note, &replies).await,
                     }
                 });
             }
