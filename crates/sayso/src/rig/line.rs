@@ -105,7 +105,7 @@ pub(super) async fn order(orders: &Orders, wish: Wish) -> Result<oneshot::Sender
 
 impl Order {
     /// Does it, up to its end.
-    pub(super) async fn done(self, session: &Session) -> Result<(), Error> {
+    pub(super) async fn done(mut self, session: &Session) -> Result<(), Error> {
         let opened = match self.wish {
             Wish::Note(words) => {
                 let said = session.think(words).await;
@@ -113,11 +113,18 @@ impl Order {
                 return said;
             }
             Wish::Tell(tool) => session.tool(tool).start().await.map_err(No::Error),
-            Wish::Ask(action) => match session.ask(action).await {
-                Ok(Answer::Granted(granted)) => session.begin(granted).await.map_err(No::Error),
-                Ok(Answer::Refused(refused)) => Err(No::Refused(refused)),
-                Err(error) => Err(No::Error(error)),
-            },
+            Wish::Ask(action) => {
+                let answer = tokio::select! {
+                    answer = session.ask(action) => answer,
+                    // Nobody would make the call any more: the question is taken back.
+                    () = self.reply.closed() => return Ok(()),
+                };
+                match answer {
+                    Ok(Answer::Granted(granted)) => session.begin(granted).await.map_err(No::Error),
+                    Ok(Answer::Refused(refused)) => Err(No::Refused(refused)),
+                    Err(error) => Err(No::Error(error)),
+                }
+            }
         };
         let tool = match opened {
             Ok(tool) => tool,
