@@ -31,6 +31,7 @@ mod observe;
 mod page;
 #[path = "../sayso/mod.rs"]
 mod sayso;
+mod shell;
 mod sign_in;
 mod slow;
 mod stdio;
@@ -39,3 +40,4 @@ mod tls;
 mod tokens;
 mod unix;
 mod websocket;
+mod withdrawn;
