@@ -169,10 +169,7 @@ impl Core {
                     let said = format!(
                         r#"{{"type":"aaep:agent.progress.updated","urgency":"normal","localization_hints":{{"primary_language":"en"}},"progress":{{"description":"{seconds} seconds are left to answer."}},"summary_normal":"{seconds} seconds are left to answer."}}"#
                     );
-                    // Who shows the question itself need not show this beside it.
-                    let told =
-                        format!(r#"{{"reply_token":"{}","remaining_seconds":{seconds}}}"#, reminder.token);
-                    self.say_itself(reminder.session.as_str(), &said, &[(SAYSO_EXTENSION, &told)], now);
+                    self.say_itself(reminder.session.as_str(), &said, &[], now);
                 }
                 Outcome::Stopped(stopped) => {
                     let said = r#"{"type":"aaep:agent.session.cancelled","cancelled_by":"user","localization_hints":{"primary_language":"en"},"summary_normal":"The person stopped the session."}"#;

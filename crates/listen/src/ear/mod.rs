@@ -449,7 +449,8 @@ impl Ear {
             Verbosity::Terse => PROGRESS_TERSE,
             _ => PROGRESS,
         };
-        if reminds(event) {
+        let asks = self.questions.iter().any(|question| question.session == event.envelope.session_id);
+        if asks && reminds(&text) {
             // The hub reminds of the time that is left; here that is said in the words of the question.
             return;
         }
@@ -513,13 +514,10 @@ fn wants(tastes: &Tastes) -> Wants {
     }
 }
 
-/// Whether progress is the hub's reminder of a question's time.
-fn reminds(event: &Event) -> bool {
-    let Some(extensions) = &event.envelope.extensions else { return false };
-    let mut tape = Tape::default();
-    tape.read(extensions.as_str()).is_ok_and(|doc| {
-        doc.root().member("sayso").is_some_and(|sayso| sayso.member("remaining_seconds").is_some())
-    })
+/// Whether progress is the hub's reminder of a question's time, which has no other sign than its words.
+fn reminds(text: &str) -> bool {
+    let count = text.strip_suffix(" seconds are left to answer.");
+    count.is_some_and(|count| !count.is_empty() && count.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
 /// An announcement of an event.
