@@ -40,7 +40,7 @@ impl std::fmt::Display for NotAnswered {
 impl std::error::Error for NotAnswered {}
 
 /// After a question went away by itself, an answer that names no question is not taken for another one.
-const SURPRISE: i64 = 3000;
+pub(super) const SURPRISE: i64 = 3000;
 
 impl Ear {
     /// Answers a confirmation: the message to send. It is given once.

@@ -243,7 +243,6 @@ impl Ear {
         let index = self.session_of(&event, now);
         let agent = event.envelope.producer.agent_id.clone();
         let outputs = self.limits.outputs;
-        let mut missing = false;
         let mut disorder = false;
         if let Some(session) = self.sessions.get_mut(index) {
             session.heard = now;
@@ -255,7 +254,9 @@ impl Ear {
             }
             if let Payload::OutputStreaming(chunk) = &mut event.payload {
                 let (repeated, gap) = session.fresh(&agent, chunk, outputs);
-                missing = gap;
+                if gap {
+                    session.missing_at = Some(chunk.position);
+                }
                 if repeated > 0 {
                     chunk.position += u64::try_from(chunk.chunk.chars().count()).unwrap_or(0);
                     chunk.chunk.drain(..repeated);
@@ -263,19 +264,17 @@ impl Ear {
                 }
             }
         }
-        if disorder || missing {
-            let what = if missing {
-                "Some words are missing here; they did not arrive."
-            } else {
-                "Events of this session came in the wrong order."
-            };
-            self.drain(now);
-            let mut notice = Announcement::own(Kind::Notice, what);
-            notice.session = Some(event.envelope.session_id.clone());
-            self.say(notice);
+        if disorder {
+            self.notice(&event, "Events of this session came in the wrong order.");
         }
         self.shaper.push(&Arc::new(event));
         self.drain(now);
+    }
+
+    fn notice(&mut self, event: &Event, text: &str) {
+        let mut notice = Announcement::own(Kind::Notice, text);
+        notice.session = Some(event.envelope.session_id.clone());
+        self.say(notice);
     }
 
     /// What the shaper lets go, in words.
@@ -373,6 +372,12 @@ impl Ear {
                         self.say(spoken(event, Kind::Agent, text));
                     }
                     return;
+                }
+                let missing = self
+                    .session(&session)
+                    .is_some_and(|session| session.missing_at.take_if(|at| *at == chunk.position).is_some());
+                if missing {
+                    self.notice(event, "Some words are missing here; they did not arrive.");
                 }
                 let text = plain(&chunk.chunk, false);
                 if !text.is_empty() {
