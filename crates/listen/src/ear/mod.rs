@@ -430,7 +430,8 @@ impl Ear {
             return;
         }
         session.said_states.retain(|(at, _)| now.saturating_sub(*at) < STATE_AGAIN);
-        if session.said_states.iter().any(|(_, earlier)| *earlier == text) {
+        if verbosity != Verbosity::Detailed && session.said_states.iter().any(|(_, earlier)| *earlier == text)
+        {
             return;
         }
         let lasts = match verbosity {
