@@ -54,6 +54,7 @@ fn a_session_is_printed_line_by_line() {
             "agent: Your balance is $3.50 today.",
             "agent: You owe Ben 5 euro.",
             "agent: Shall I pay?",
+            "agent: local is thinking.",
             "ask: Question 1, from local: May I send 5 euro to Ben?",
             "ask: What it would do: Send 5 euro to Ben.",
             "ask: What follows from it: It cannot be undone.",
