@@ -1,5 +1,7 @@
 //! Text from strangers, made harmless for people who read or hear it line by line.
 
+use std::fmt::Write;
+
 use crate::Kind;
 
 /// The text on lines of its own, with nothing in it that acts on a terminal, hides, turns a line around, or looks like the
@@ -40,7 +42,7 @@ pub fn plain(text: &str, one_line: bool) -> String {
                 out.push(' ');
             }
             if c.is_control() {
-                out.push_str(&format!("\\u{{{:x}}}", u32::from(c)));
+                let _ = write!(out, "\\u{{{:x}}}", u32::from(c));
             } else {
                 out.push(c);
             }

@@ -16,8 +16,8 @@ use crate::{Announcement, Kind};
 /// use listen::{Announcement, Kind, Queue};
 /// let mut queue = Queue::new(10);
 /// queue.push(Announcement::own(Kind::Notice, "Connected."));
-/// assert_eq!(queue.next().unwrap().text, "Connected.");
-/// assert!(queue.next().is_none());
+/// assert_eq!(queue.take().unwrap().text, "Connected.");
+/// assert!(queue.take().is_none());
 /// ```
 #[derive(Debug)]
 pub struct Queue {
@@ -74,7 +74,7 @@ impl Queue {
     }
 
     /// The next one to be said.
-    pub fn next(&mut self) -> Option<Announcement> {
+    pub fn take(&mut self) -> Option<Announcement> {
         if let Some(critical) = self.critical.pop_front() {
             return Some(critical);
         }

@@ -123,8 +123,8 @@ impl Way {
             Ok(answer) => answer,
             Err(error) => return Ended::NotHeard(Lost::Unreachable(in_words(&error))),
         };
-        if answer.status != 200 || !answer.is_stream {
-            return Ended::NotHeard(self.not_let_in(answer.status));
+        if answer.head.status != 200 || !answer.head.is_stream {
+            return Ended::NotHeard(self.not_let_in(answer.head.status));
         }
         let open = Heard::Open { subscription: Some(subscription), notes, resumed };
         if tell.send(open).await.is_err() {
@@ -138,7 +138,7 @@ impl Way {
         let unreachable = |error: &io::Error| (Lost::Unreachable(in_words(error)), true);
         let answer = http::request(&self.to, "POST", "/aaep/v1/subscriptions", &[], request).await;
         let answer = answer.map_err(|error| unreachable(&error))?;
-        let (status, wait) = (answer.status, answer.retry_after);
+        let (status, wait) = (answer.head.status, answer.head.retry_after);
         let body = answer.body().await.map_err(|error| unreachable(&error))?;
         match Message::parse(&body) {
             Some(Message::SubscriptionAccepted(accepted)) => {

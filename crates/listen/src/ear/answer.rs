@@ -6,7 +6,8 @@ use aaep::message::{ClarificationReply, ConfirmationReply, DeadlineExtend, Messa
 use aaep::{SessionId, Timestamp, consent};
 
 use super::question::{Question, Subject};
-use super::{Ear, OVERDUE, spoken, words};
+use super::tell::spoken;
+use super::{Ear, OVERDUE, words};
 use crate::{Announcement, Kind};
 
 /// Why an answer was not given.

@@ -5,6 +5,7 @@
 use aaep::event::{Decision, Verbosity};
 use proptest::prelude::*;
 
+use super::tell::{PROGRESS, STATE_LASTS};
 use super::*;
 
 /// 2026-05-24T14:00:00Z
@@ -481,7 +482,7 @@ fn nothing_critical_is_lost_in_a_flood() {
         }
         assert!(queue.len() <= 50 + 1 + asked);
     }
-    let critical = std::iter::from_fn(|| queue.next()).filter(Announcement::is_critical).count();
+    let critical = std::iter::from_fn(|| queue.take()).filter(Announcement::is_critical).count();
     assert_eq!(critical, asked);
 }
 
