@@ -10,6 +10,7 @@
 )]
 
 mod answers;
+mod bare;
 mod connection;
 mod hostile;
 #[path = "../serve/hub.rs"]

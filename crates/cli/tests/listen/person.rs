@@ -2,7 +2,6 @@
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
-use std::os::fd::OwnedFd;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
@@ -51,7 +50,7 @@ impl Person {
         // The parent's copies of the terminal would keep its end from being seen.
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         let (tell, screen) = channel();
-        let reader = File::from(OwnedFd::from(rustix::io::dup(&master).unwrap()));
+        let reader = File::from(rustix::io::dup(&master).unwrap());
         std::thread::spawn(move || {
             let mut reader = BufReader::new(reader);
             let mut line = Vec::new();

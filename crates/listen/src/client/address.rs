@@ -16,6 +16,8 @@ pub struct Address {
     /// What stands before the routes; mostly nothing.
     pub(super) base: String,
     pub(super) token: Option<String>,
+    /// Where messages go.
+    pub(super) messages: &'static str,
 }
 
 /// Why a text is no address.
@@ -59,7 +61,18 @@ impl Address {
         if token.as_deref().is_some_and(|token| !token.bytes().all(|byte| byte.is_ascii_graphic())) {
             return Err(BadAddress("a token is plain ASCII text without spaces".to_owned()));
         }
-        Ok(Self { authority: authority.to_owned(), base: base.trim_end_matches('/').to_owned(), token })
+        Ok(Self {
+            authority: authority.to_owned(),
+            base: base.trim_end_matches('/').to_owned(),
+            token,
+            messages: "/aaep/v1/replies",
+        })
+    }
+
+    /// The same, of a producer that is no hub: it speaks the dialect of AAEP's own packages.
+    #[must_use]
+    pub fn without_hub(self) -> Self {
+        Self { messages: "/messages", ..self }
     }
 
     /// The address as a person would write it.

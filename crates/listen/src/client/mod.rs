@@ -26,7 +26,7 @@ pub struct NotSent(pub String);
 
 /// Sends a reply, or another message of a listener.
 pub async fn send(to: &Address, message: &str) -> Result<(), NotSent> {
-    match http::request(to, "POST", "/aaep/v1/replies", &[], message).await {
+    match http::request(to, "POST", to.messages, &[], message).await {
         Ok(answer) if answer.head.status / 100 == 2 => Ok(()),
         Ok(answer) => Err(NotSent(format!("the hub answered {}", answer.head.status))),
         Err(error) => Err(NotSent(follow::in_words(&error))),

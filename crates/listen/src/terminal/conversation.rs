@@ -21,9 +21,22 @@ pub(super) enum Act {
     Quit,
 }
 
-/// Takes one line. `requests` says whether there is somebody for what is neither a command nor an answer.
-pub(super) fn take(ear: &mut Ear, line: &str, requests: bool, now: i64) -> Vec<Act> {
+/// What there is besides the questions.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Around {
+    /// Somebody takes what is neither a command nor an answer.
+    pub(super) requests: bool,
+    /// There is a hub, which stops agents and gives more time; a producer by itself does neither.
+    pub(super) hub: bool,
+}
+
+/// Takes one line.
+pub(super) fn take(ear: &mut Ear, line: &str, around: Around, now: i64) -> Vec<Act> {
+    let requests = around.requests;
     match Typed::read(line) {
+        Typed::MoreTime(_) | Typed::Stop(_) if !around.hub => {
+            vec![say(Kind::Error, "This agent has no hub, which alone could do that. Nothing was sent.")]
+        }
         Typed::Nothing => nothing(ear, now),
         Typed::Decision { yes, whole, question } => match target(ear, question, now) {
             Ok(number) => decide(ear, number, yes, whole, line, now),

@@ -9,7 +9,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout};
 
-use super::conversation::{self, Act};
+use super::conversation::{self, Act, Around};
 use super::{Auto, Failure, Hooks, Settings, printed};
 use crate::client::{self, Heard, Lost};
 use crate::{Announcement, Ear, Kind, Queue, Subject, Tastes, Voice};
@@ -29,6 +29,7 @@ pub(super) struct Talk<W> {
     requests: Option<mpsc::Sender<String>>,
     ready: Option<oneshot::Sender<()>>,
     subscription: Option<SubscriptionId>,
+    has_hub: bool,
     /// The connection is lost, and that was said.
     lost: bool,
     /// It ends with this session.
@@ -50,6 +51,7 @@ impl<W: Write> Talk<W> {
             requests: hooks.requests,
             ready: hooks.ready,
             subscription: None,
+            has_hub: true,
             lost: false,
             until: None,
             is_over: false,
@@ -63,10 +65,16 @@ impl<W: Write> Talk<W> {
     pub(super) fn hear(&mut self, heard: Heard) -> Option<Failure> {
         match heard {
             Heard::Open { subscription, notes, resumed } => {
-                if let Some(subscription) = subscription {
-                    self.ear.subscribe(subscription.clone());
-                    self.subscription = Some(subscription);
+                match &subscription {
+                    Some(subscription) => self.ear.subscribe(subscription.clone()),
+                    // Nobody knows it; but an answer must name one.
+                    None => self.ear.subscribe(SubscriptionId::generate(&mut seal::SystemRandom)),
                 }
+                if subscription.is_none() {
+                    self.settings.address = self.settings.address.clone().without_hub();
+                }
+                self.has_hub = subscription.is_some();
+                self.subscription = subscription;
                 let text = match (std::mem::take(&mut self.lost), resumed) {
                     (false, _) => {
                         format!("Listening to {}. Type help for what you can type.", self.settings.address.url())
@@ -80,6 +88,10 @@ impl<W: Write> Talk<W> {
                         Kind::Notice,
                         format!("The hub says: {}", crate::plain(&notes, true)),
                     ));
+                }
+                if !self.has_hub {
+                    let text = "This is an agent by itself, without a hub: it cannot be stopped or given more time from here, and what is said while there is no connection is lost.";
+                    self.say(&Announcement::own(Kind::Notice, text));
                 }
                 if let Some(ready) = self.ready.take() {
                     let _ = ready.send(());
@@ -106,7 +118,8 @@ impl<W: Write> Talk<W> {
     }
 
     pub(super) fn typed(&mut self, line: &str) {
-        let acts = conversation::take(&mut self.ear, line, self.requests.is_some(), now());
+        let around = Around { requests: self.requests.is_some(), hub: self.has_hub };
+        let acts = conversation::take(&mut self.ear, line, around, now());
         for act in acts {
             match act {
                 Act::Request(text) => {
