@@ -131,3 +131,34 @@ fn an_answer_that_is_on_its_way_arrives_before_it_quits() {
     let told = agent.waits(&token, 0);
     assert!(told.contains(r#""decision":"accept","by":"reply""#), "{told}");
 }
+
+#[test]
+fn a_hub_under_tls_is_listened_to_if_its_certificate_is_trusted() {
+    let folder = tempfile::tempdir().unwrap();
+    let made = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();
+    let (cert, key) = (folder.path().join("hub.crt"), folder.path().join("hub.key"));
+    std::fs::write(&cert, made.cert.pem()).unwrap();
+    std::fs::write(&key, made.signing_key.serialize_pem()).unwrap();
+    let (cert, key) = (cert.to_str().unwrap(), key.to_str().unwrap());
+    let hub = Hub::start(&[
+        "--open",
+        "--memory",
+        "--listen",
+        "127.0.0.1:0",
+        "--tls-cert",
+        cert,
+        "--tls-key",
+        key,
+        "--demo-agent",
+    ]);
+    let url = format!("https://{}", hub.address);
+    let (said, code) = Person::listens_at(&url, &[], |command| command).ends();
+    assert_eq!(code, 2);
+    assert!(said[0].contains("cannot reach https://") && said[0].contains("certificate"), "{said:?}");
+    let mut person = Person::listens_at(&url, &["--ca", cert], |command| command);
+    person.hears(&format!("Listening to {url}."));
+    person.types("quit");
+    assert_eq!(person.ends(), (vec![], 0));
+    let (said, code) = Person::listens_at(&url, &["--ca", key], |command| command).ends();
+    assert_eq!((said[0].as_str(), code), ("sayso: there is no certificate in what should be trusted", 2));
+}

@@ -33,6 +33,14 @@ impl Person {
         arguments: &[&str],
         with: impl FnOnce(&mut Command) -> &mut Command,
     ) -> Self {
+        Self::listens_at(&format!("http://{address}"), arguments, with)
+    }
+
+    pub(crate) fn listens_at(
+        url: &str,
+        arguments: &[&str],
+        with: impl FnOnce(&mut Command) -> &mut Command,
+    ) -> Self {
         let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
         grantpt(&master).unwrap();
         unlockpt(&master).unwrap();
@@ -43,7 +51,7 @@ impl Person {
         modes.local_modes.remove(LocalModes::ECHO);
         tcsetattr(&slave, OptionalActions::Now, &modes).unwrap();
         let mut command = Command::new(env!("CARGO_BIN_EXE_sayso"));
-        command.args(["listen", &format!("http://{address}")]).args(arguments).env_remove("SAYSO_TOKEN");
+        command.args(["listen", url]).args(arguments).env_remove("SAYSO_TOKEN");
         let command = with(command.stdin(slave).stdout(terminal()).stderr(terminal()));
         #[allow(clippy::zombie_processes, reason = "it is waited for when the person is dropped")]
         let child = command.spawn().unwrap();

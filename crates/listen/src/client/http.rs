@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::io;
 use std::time::Duration;
 
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
@@ -20,7 +20,7 @@ const LONGEST_BODY: usize = 1024 * 1024;
 /// An answer whose body is still to come.
 pub(super) struct Answer {
     pub(super) head: Head,
-    stream: TcpStream,
+    stream: Box<dyn Stream>,
     /// Bytes of the body that came with the head.
     rest: Vec<u8>,
 }
@@ -32,6 +32,11 @@ pub(super) struct Head {
     pub(super) is_stream: bool,
     length: Length,
 }
+
+/// Bytes both ways, plain or under TLS.
+trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
+
+impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
 
 /// How the end of a body is known.
 enum Length {
@@ -50,10 +55,15 @@ pub(super) async fn request(
 ) -> io::Result<Answer> {
     let head = head(to, method, path, headers, body.len());
     let exchange = async {
-        let mut stream = TcpStream::connect(to.peer()).await?;
-        stream.set_nodelay(true)?;
+        let socket = TcpStream::connect(to.peer()).await?;
+        socket.set_nodelay(true)?;
+        let mut stream: Box<dyn Stream> = match &to.tls {
+            Some(tls) => Box::new(tls.connect(&to.authority, socket).await?),
+            None => Box::new(socket),
+        };
         stream.write_all(head.as_bytes()).await?;
         stream.write_all(body.as_bytes()).await?;
+        stream.flush().await?;
         let mut bytes = Vec::new();
         loop {
             if let Some(head) = parse(&mut bytes)? {

@@ -2,13 +2,14 @@
 //!
 //! - `address`: where the hub is.
 //! - `http`: one request and its answer.
-//! - `sse`: blocks out of bytes.
+//! - `sse`: blocks out of bytes; `tls`: what is trusted.
 //! - `follow`: subscribes, hears, and comes back.
 
 mod address;
 mod follow;
 mod http;
 mod sse;
+mod tls;
 
 pub use address::{Address, BadAddress};
 pub use follow::{Heard, Lost, follow};

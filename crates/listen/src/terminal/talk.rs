@@ -89,6 +89,10 @@ impl<W: Write> Talk<W> {
                         format!("The hub says: {}", crate::plain(&notes, true)),
                     ));
                 }
+                if self.settings.address.is_in_the_clear() {
+                    let text = "The connection is not encrypted: others on the way can hear and change what is said. Use https.";
+                    self.say(&Announcement::own(Kind::Notice, text));
+                }
                 if !self.has_hub {
                     let text = "This is an agent by itself, without a hub: it cannot be stopped or given more time from here, and what is said while there is no connection is lost.";
                     self.say(&Announcement::own(Kind::Notice, text));
