@@ -27,6 +27,8 @@ pub enum Heard {
     },
     /// An event or a message, as JSON.
     Text(String),
+    /// Something came that is longer than can be taken; it is left out.
+    TooLong,
     /// The connection is lost; it is tried again.
     Lost(Lost),
     /// It is over, for this reason: nothing else will come.
@@ -191,20 +193,16 @@ impl Way {
                 () = tell.closed() => return Lost::Unreachable(String::new()),
             };
             match more {
-                Ok(Ok(Some(bytes))) => {
-                    if parser.take(&bytes, &mut blocks).is_err() {
-                        return Lost::Unreachable(
-                            "the hub sent more in one event than can be taken".to_owned(),
-                        );
-                    }
-                }
+                Ok(Ok(Some(bytes))) => parser.take(&bytes, &mut blocks),
                 Ok(Ok(None)) => return self.ended("the hub has ended the connection"),
                 Ok(Err(error)) => return self.ended(&in_words(&error)),
                 Err(_) => return self.ended("the hub gives no sign of life"),
             }
             for block in blocks.drain(..) {
-                if let Some(text) = self.take(block)
-                    && tell.send(Heard::Text(text)).await.is_err()
+                let heard = if block.too_long { Some(Heard::TooLong) } else { None };
+                let said = self.take(block).map(Heard::Text);
+                if let Some(heard) = heard.or(said)
+                    && tell.send(heard).await.is_err()
                 {
                     return Lost::Unreachable(String::new());
                 }

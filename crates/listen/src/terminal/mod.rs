@@ -9,7 +9,7 @@ mod printed;
 mod talk;
 mod typed;
 
-use std::io::{self, BufRead, Write};
+use std::io::{self, BufRead, Read, Write};
 
 use aaep::SessionId;
 use tokio::sync::{mpsc, oneshot, watch};
@@ -84,6 +84,8 @@ pub enum Order {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure(pub String);
 
+/// Bytes of a line that is typed.
+const LONGEST_LINE: u64 = 64 * 1024;
 /// Announcements and answers that wait for each other.
 const WAITING: usize = 64;
 
@@ -92,17 +94,28 @@ pub fn stdin() -> mpsc::Receiver<String> {
     let (lines, input) = mpsc::channel(WAITING);
     std::thread::spawn(move || {
         let mut stdin = io::stdin().lock();
-        let mut line = Vec::new();
-        // What is no text is shown as such, and answers nothing.
-        while stdin.read_until(b'\n', &mut line).is_ok_and(|read| read > 0) {
-            let text = String::from_utf8_lossy(&line).into_owned();
-            if lines.blocking_send(text).is_err() {
+        while let Some(line) = next_line(&mut stdin) {
+            if lines.blocking_send(line).is_err() {
                 return;
             }
-            line.clear();
         }
     });
     input
+}
+
+/// The next line; one that is too long becomes a text that means nothing, so that no part of it does.
+fn next_line(input: &mut impl BufRead) -> Option<String> {
+    let mut line = Vec::new();
+    let read = input.by_ref().take(LONGEST_LINE).read_until(b'\n', &mut line);
+    if read.is_ok_and(|read| read > 0) {
+        if !line.ends_with(b"\n") && line.len() as u64 >= LONGEST_LINE {
+            while input.skip_until(b'\n').is_err_and(|error| error.kind() == io::ErrorKind::Interrupted) {}
+            return Some("a line that is too long".to_owned());
+        }
+        // What is no text is shown as such, and answers nothing.
+        return Some(String::from_utf8_lossy(&line).into_owned());
+    }
+    None
 }
 
 /// Listens until the person or an order ends it, or the hub refuses.

@@ -102,6 +102,10 @@ impl<W: Write> Talk<W> {
                 }
             }
             Heard::Text(text) => self.ear.hear(&text, now()),
+            Heard::TooLong => {
+                let text = "Something came that is longer than can be taken; it was left out.";
+                self.say(&Announcement::own(Kind::Error, text));
+            }
             Heard::Lost(lost) => {
                 if !std::mem::replace(&mut self.lost, true) {
                     let why = match lost {
