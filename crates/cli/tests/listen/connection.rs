@@ -162,3 +162,51 @@ fn a_hub_under_tls_is_listened_to_if_its_certificate_is_trusted() {
     let (said, code) = Person::listens_at(&url, &["--ca", key], |command| command).ends();
     assert_eq!((said[0].as_str(), code), ("sayso: there is no certificate in what should be trusted", 2));
 }
+
+#[test]
+fn who_cannot_keep_up_is_told_and_listens_anew() {
+    let hub = Hub::limited(&["--lanes-frames", "100"]);
+    let mut person = Person::is_there(&hub.address, &[]);
+    let agent = Agent::starts(hub.client());
+    person.hears("has begun");
+    let token = agent.asks();
+    person.hears("ask: Type");
+    person.signal("-STOP");
+    let long = "All of it. ".repeat(1400);
+    for turn in 0..20 {
+        let calls: Vec<_> = (0..30)
+            .flat_map(|at| {
+                let number = turn * 30 + at;
+                [
+                    format!(r#"{{"type":"aaep:agent.tool.invoked","tool":"t","tool_call_id":"call_{number}","summary_normal":"{long}"}}"#),
+                    format!(r#"{{"type":"aaep:agent.tool.completed","tool":"t","tool_call_id":"call_{number}","status":"success","summary_normal":"{long}"}}"#),
+                ]
+            })
+            .collect();
+        let path = format!("/agent/v1/sessions/{}/events", agent.session);
+        let client = agent.client.with("Content-Type: application/x-ndjson");
+        assert_eq!(client.post(&path, &calls.join("\n")).status, 200);
+    }
+    hub.logs("slow");
+    person.signal("-CONT");
+    person.hears("Connected again, but what was said meanwhile was not kept for you.");
+    // Nobody was left to answer meanwhile, so that it is refused; a yes now must not seem to count.
+    assert!(agent.waits(&token, 30).contains(r#""decision":"reject","by":"closure""#));
+    person.hears("answer: Question 1 is not open any more. What became of it was not heard.");
+    person.types("yes");
+    person.hears("error: No question is open. Nothing was sent.");
+}
+
+#[test]
+fn who_quits_says_good_bye() {
+    let hub = Hub::open();
+    let mut person = Person::is_there(&hub.address, &[]);
+    let agent = Agent::starts(hub.client());
+    let token = agent.asks();
+    person.hears("ask: Type");
+    person.types("quit");
+    // One that was only lost could come back for 30 seconds; nobody is waited for that said good-bye.
+    let told = agent.waits(&token, 20);
+    assert!(told.contains(r#""decision":"reject","by":"closure""#), "{told}");
+    assert_eq!(person.ends(), (vec![], 0));
+}

@@ -36,6 +36,8 @@ pub struct Question {
     pub is_answered: bool,
     /// How far this clock is ahead of the producer's, where they cannot both be right.
     pub(super) ahead: i64,
+    /// Unless it is told again by then, it is over.
+    pub(super) unsure: Option<i64>,
     /// When half, and a tenth, of the time is left, unless it was said.
     pub(super) reminders: Vec<i64>,
 }
@@ -162,6 +164,7 @@ impl Question {
             direction: super::words::direction(event),
             is_answered: false,
             ahead: 0,
+            unsure: None,
             reminders: Vec::new(),
         }
     }

@@ -129,6 +129,58 @@ fn a_session_is_told_in_sentences() {
 }
 
 #[test]
+fn each_end_has_its_own_words() {
+    let mut stage = Stage::new();
+    let mut end = |session: &str, kind: &str, rest: &str| {
+        let event = stage.event_of(session, kind, &format!(r#""summary_normal":"It is over."{rest}"#));
+        stage.hear_text(&event).concat()
+    };
+    assert_eq!(end("sess_1", "session.completed", ""), "session: Bank is done. It is over.");
+    assert_eq!(
+        end("sess_2", "session.cancelled", r#","cancelled_by":"timeout""#),
+        "session: Bank was stopped because its time was over. It is over."
+    );
+    assert_eq!(
+        end("sess_3", "session.errored", r#","error_category":"transient""#),
+        "error: Bank has failed. It is over. Trying again is likely to work."
+    );
+}
+
+#[test]
+fn words_are_in_the_persons_language_where_there_are_such() {
+    let mut ear =
+        Ear::new(Tastes { languages: vec!["es".to_owned()], ..Tastes::default() }, Limits::default());
+    let mut stage = Stage::new();
+    let both = r#""tool":"t","summary_normal":"Looking.","summary_normal_es":"Buscando.""#;
+    ear.hear(&stage.event("tool.invoked", both), NOON);
+    let said = ear.next(NOON).unwrap();
+    assert_eq!((said.text.as_str(), said.language.as_deref()), ("Buscando.", Some("es")));
+    // There are no others: then it is said as it is.
+    ear.hear(&stage.event("tool.invoked", r#""tool":"t","summary_normal":"Looking.""#), NOON);
+    let said = ear.next(NOON).unwrap();
+    assert_eq!((said.text.as_str(), said.language.as_deref()), ("Looking.", Some("en")));
+    let arabic = stage
+        .event("tool.invoked", r#""tool":"t","summary_normal":"جارٍ البحث.""#)
+        .replace(r#""primary_language":"en""#, r#""primary_language":"ar","text_direction":"rtl""#);
+    ear.hear(&arabic, NOON);
+    let said = ear.next(NOON).unwrap();
+    assert_eq!((said.text.as_str(), said.direction), ("جارٍ البحث.", aaep::event::TextDirection::RightToLeft));
+}
+
+#[test]
+fn events_in_the_wrong_order_are_noticed_once() {
+    let mut stage = Stage::new();
+    let call =
+        |number: u32| format!(r#""sequence_number":{number},"tool":"t","summary_normal":"Call {number}.""#);
+    assert_eq!(stage.hear("tool.invoked", &call(2)), ["tool: Call 2."]);
+    assert_eq!(
+        stage.hear("tool.invoked", &call(1)),
+        ["notice: Events of this session came in the wrong order.", "tool: Call 1."]
+    );
+    assert_eq!(stage.hear("tool.invoked", &call(0)), ["tool: Call 0."]);
+}
+
+#[test]
 fn what_comes_twice_is_said_once() {
     let mut stage = Stage::new();
     let event = stage.event("tool.invoked", r#""tool":"send","summary_normal":"Sending.""#);
@@ -422,6 +474,29 @@ fn a_gap_and_what_holds_after_it_are_told() {
         stage.hear("state.changed", r#""from_state":"thinking","to_state":"thinking""#),
         ["agent: Bank is thinking."]
     );
+}
+
+#[test]
+fn what_is_not_told_again_after_a_gap_is_over() {
+    let mut stage = Stage::new();
+    let first = stage.event("awaiting.confirmation", &confirmation("rpl_1"));
+    stage.hear_text(&first);
+    let event = stage.event_of("sess_2", "awaiting.confirmation", &confirmation("rpl_2"));
+    stage.hear_text(&event);
+    stage.ear.begin_anew(stage.now);
+    // The first session goes on, and its question with it; it is not asked again.
+    stage.hear("state.changed", r#""from_state":"awaiting_input","to_state":"awaiting_input""#);
+    assert!(stage.hear_text(&first).is_empty());
+    assert_eq!(
+        stage.pass(UNSURE),
+        [
+            "answer: Question 2 is not open any more. What became of it was not heard.",
+            "session: Session 2, Bank, is over. How it ended was not heard.",
+        ]
+    );
+    stage.pass(answer::SURPRISE);
+    assert_eq!(stage.ear.only_question(stage.now).unwrap().number, 1);
+    assert_eq!(stage.ear.sessions().count(), 1);
 }
 
 fn words(lines: &[String]) -> String {
