@@ -38,3 +38,4 @@ mod tls;
 mod tokens;
 mod unix;
 mod websocket;
+mod withdrawn;

@@ -29,6 +29,7 @@ use std::sync::Arc;
 use aaep::check::Validator;
 use aaep::consent::{self, Decided, Questions};
 use aaep::event::{Event, Producer};
+use aaep::json::Tape;
 use aaep::negotiate::Offer;
 use aaep::shape;
 use journal::{Journal, Retention};
@@ -169,6 +170,8 @@ pub struct Core {
     floor: u64,
     /// When is looked again for what may be forgotten.
     trims_at: i64,
+    /// Room to read what an agent says, and the event that is made of it.
+    tapes: (Tape, Tape),
 }
 
 /// For so long, in milliseconds, the hub does nothing of itself after it could not write.
@@ -230,6 +233,7 @@ impl Core {
             speaking: None,
             leases: BTreeSet::new(),
             position: 0,
+            tapes: <(Tape, Tape)>::default(),
             staged: Staged::default(),
             lost: BTreeSet::new(),
             stale: false,
@@ -336,6 +340,7 @@ impl Core {
                 Some(self.ask(who, &session, &text, clarify, key.as_deref(), now))
             }
             Command::Wait { session, token, until } => self.wait(id, who, &session, &token, until, now),
+            Command::Withdraw { session, token } => self.withdraw(id, who, &session, &token, now),
             Command::Forget { request } => {
                 self.waits.forget(request);
                 None
