@@ -16,7 +16,10 @@ fn every_test_and_rule_that_the_checklist_names_is_there() {
             assert!(read(path).contains(&format!("fn {test}(")), "there is no {name}");
         } else if name.starts_with("AAEP-") {
             named += 1;
-            assert!(rules.lines().any(|row| row.starts_with(&format!("{name}\t"))), "there is no rule {name}");
+            assert!(
+                rules.lines().any(|row| row.starts_with(&format!("{name}\t"))),
+                "there is no rule {name}"
+            );
         } else if Path::new(name).extension().is_some_and(|kind| kind == "md" || kind == "rs") {
             assert!(root.join(name).is_file(), "there is no {name}");
         }

@@ -541,6 +541,14 @@ fn a_hundred_tokens_a_second_are_heard_as_sentences() {
 }
 
 #[test]
+fn a_sentence_that_was_cut_already_is_not_held() {
+    let mut stage = Stage::new();
+    let sentence = chunk("It is done.", 0, false).replace("none", "sentence");
+    assert_eq!(stage.hear("output.streaming", &sentence), ["agent: It is done."]);
+    assert!(stage.hear("output.streaming", &chunk(" And more.", 11, false)).is_empty());
+}
+
+#[test]
 fn nothing_critical_is_lost_in_a_flood() {
     let mut queue = crate::Queue::new(50);
     let mut stage = Stage::new();

@@ -1,7 +1,12 @@
 //! Which lines are answers, to what, and which are not.
 
+use std::sync::{Arc, Mutex};
+
 use super::conversation::{Act, Around, take};
-use crate::{Ear, Limits, Tastes};
+use super::talk::Talk;
+use super::{Hooks, Settings};
+use crate::client::{Address, Heard};
+use crate::{Announcement, Ear, Limits, Tastes, Voice};
 
 const NOW: i64 = 1_779_631_200_000;
 const ALONE: Around = Around { requests: false, hub: true };
@@ -127,4 +132,53 @@ fn of_several_agents_one_is_stopped() {
     assert_eq!(all.iter().filter(|act| matches!(act, Act::Send { .. })).count(), 2);
     assert_eq!(sent(&[GRAVE], "stop", Around { hub: false, ..ALONE }), None);
     assert_eq!(sent(&[GRAVE], "more time", Around { hub: false, ..ALONE }), None);
+}
+
+/// Notes what it is told to say; it is busy until it is stopped.
+#[derive(Clone, Default)]
+struct Slow(Arc<Mutex<(Vec<String>, bool)>>);
+
+impl Voice for Slow {
+    fn say(&mut self, announcement: &Announcement) {
+        let mut state = self.0.lock().unwrap();
+        state.0.push(announcement.text.clone());
+        state.1 = true;
+    }
+
+    fn stop(&mut self) {
+        let mut state = self.0.lock().unwrap();
+        state.0.push("(stop)".to_owned());
+        state.1 = false;
+    }
+
+    fn is_free(&mut self) -> bool {
+        !self.0.lock().unwrap().1
+    }
+}
+
+#[test]
+fn a_voice_says_one_thing_at_a_time_and_the_critical_cuts_in() {
+    let voice = Slow::default();
+    let hooks = Hooks { voice: Some(Box::new(voice.clone())), ..Hooks::default() };
+    let (wishes, _) = tokio::sync::watch::channel(Tastes::default());
+    let settings = Settings::new(Address::parse("http://127.0.0.1:1", None).unwrap());
+    let mut talk = Talk::new(settings, hooks, wishes, Vec::new());
+    let event = |number: u32, kind: &str, rest: &str| {
+        Heard::Text(format!(
+            r#"{{"@context":"https://aaep-protocol.org/context/v1","type":"aaep:agent.{kind}","event_id":"evt_{number}","session_id":"sess_1","timestamp":"2026-05-24T14:00:00Z","producer":{{"agent_id":"bank"}},{rest}}}"#
+        ))
+    };
+    for (number, text) in [(1, "One."), (2, "Two."), (3, "Three.")] {
+        talk.hear(event(number, "tool.invoked", &format!(r#""tool":"t","summary_normal":"{text}""#)));
+        talk.look();
+    }
+    talk.hear(event(4, "handoff.requested", r#""reason":"No.","target_kind":"human""#));
+    talk.look();
+    let hands_over = "bank cannot go on alone and hands over to a person. The reason: No.";
+    assert_eq!(voice.0.lock().unwrap().0, ["One.", "(stop)", hands_over]);
+    for _ in 0..2 {
+        voice.0.lock().unwrap().1 = false;
+        talk.look();
+    }
+    assert_eq!(voice.0.lock().unwrap().0[3..], ["Two.", "Three."]);
 }
