@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::net::TcpListener;
 
-use crate::hub::Hub;
+use crate::hub::{CAN_REPLY, Hub};
 use crate::person::{Agent, Person};
 
 /// A port that nobody listens on.
@@ -209,4 +209,22 @@ fn who_quits_says_good_bye() {
     let told = agent.waits(&token, 20);
     assert!(told.contains(r#""decision":"reject","by":"closure""#), "{told}");
     assert_eq!(person.ends(), (vec![], 0));
+}
+
+#[test]
+fn who_joins_late_is_told_how_things_stand_and_can_answer() {
+    let hub = Hub::open();
+    let client = hub.client();
+    // Somebody must be there to be asked, or the question is refused at once.
+    let other = client.subscribe(CAN_REPLY);
+    let _ear = client.listen(&other, None);
+    let agent = Agent::starts(client.clone());
+    let token = agent.asks();
+    let mut person = Person::is_there(&hub.address, &[]);
+    let heard = person.hears("ask: Type");
+    assert_eq!(heard[0], "agent: local waits for an answer.");
+    assert_eq!(heard[1], "ask: Question 1, from local: May I send 5 euro to Ben?");
+    person.types("yes");
+    assert!(agent.waits(&token, 30).contains(r#""decision":"accept","by":"reply""#));
+    person.hears("answer: Your answer to question 1 counts: it may be done.");
 }
