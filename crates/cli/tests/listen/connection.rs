@@ -228,3 +228,30 @@ fn who_joins_late_is_told_how_things_stand_and_can_answer() {
     assert!(agent.waits(&token, 30).contains(r#""decision":"accept","by":"reply""#));
     person.hears("answer: Your answer to question 1 counts: it may be done.");
 }
+
+#[test]
+fn a_gap_is_told_with_what_holds_after_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let address = free_address();
+    let data = folder.path().to_str().unwrap();
+    let start = || Hub::start(&["--open", "--listen", &address, "--data", data, "--hub-replay", "5"]);
+    let mut hub = start();
+    let mut person = Person::is_there(&address, &[]);
+    let (first, second) = (Agent::starts(hub.client()), Agent::starts(hub.client()));
+    first.says(r#"{"type":"aaep:agent.state.changed","to_state":"thinking"}"#);
+    person.hears("has begun");
+    person.hears("has begun");
+    person.signal("-STOP");
+    assert_eq!(hub.stop(), 0);
+    let _hub = start();
+    for number in 0..20 {
+        first.says(&format!(r#"{{"type":"aaep:agent.tool.invoked","tool":"look","tool_call_id":"call_{number}","summary_normal":"Looking."}}"#));
+    }
+    second.says(r#"{"type":"aaep:agent.session.completed","summary_normal":"Done."}"#);
+    person.signal("-CONT");
+    person.hears(
+        "notice: Some of what was said while you were away is not kept any more. What holds now follows.",
+    );
+    person.hears("agent: In session 1: local is thinking.");
+    person.hears("session: In session 2: local is over. How it ended was not heard.");
+}

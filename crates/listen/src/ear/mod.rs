@@ -193,10 +193,10 @@ impl Ear {
         if !self.out.is_empty() {
             return Some(i64::MIN);
         }
-        let held = self
-            .sessions
-            .iter()
-            .flat_map(|session| session.held_state.iter().chain(&session.held_progress).map(|(due, _)| *due));
+        let held = self.sessions.iter().flat_map(|session| {
+            let held = session.held_state.iter().chain(&session.held_progress).map(|(due, _)| *due);
+            held.chain(session.unsure)
+        });
         let questions = self.questions.iter().flat_map(|question| {
             question
                 .reminders

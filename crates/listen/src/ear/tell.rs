@@ -212,10 +212,7 @@ impl Ear {
             session.ended = true;
             session.held_state = None;
             session.held_progress = None;
-            let text = format!(
-                "Session {}, {}, is over. How it ended was not heard.",
-                session.number, session.agent
-            );
+            let text = format!("{} is over. How it ended was not heard.", session.agent);
             let mut over = Announcement::own(Kind::Session, text);
             over.session = Some(session.id.clone());
             self.say(over);

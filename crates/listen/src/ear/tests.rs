@@ -491,12 +491,20 @@ fn what_is_not_told_again_after_a_gap_is_over() {
         stage.pass(UNSURE),
         [
             "answer: Question 2 is not open any more. What became of it was not heard.",
-            "session: Session 2, Bank, is over. How it ended was not heard.",
+            "session: Bank is over. How it ended was not heard.",
         ]
     );
     stage.pass(answer::SURPRISE);
     assert_eq!(stage.ear.only_question(stage.now).unwrap().number, 1);
     assert_eq!(stage.ear.sessions().count(), 1);
+}
+
+#[test]
+fn a_session_that_is_not_told_again_after_a_gap_is_over_by_itself() {
+    let mut stage = Stage::new();
+    stage.hear("session.started", r#""summary_normal":"Hm.""#);
+    stage.hear_text(r#"{"type":"sayso:gap","subscription_id":"sub_1","last_event_id":"evt_1"}"#);
+    assert_eq!(stage.pass(UNSURE), ["session: Bank is over. How it ended was not heard."]);
 }
 
 fn words(lines: &[String]) -> String {
