@@ -5,7 +5,7 @@
 //   { say: announcement }     something for the queue (queue.js)
 //   { hush: session }         states of that session that wait to be said are stale
 //   { ask: question }         a question is open
-//   { settled: question, say } a question is over; `question.outcome` says how, in parts, and is said unless the person is reading it
+//   { settled: question }     a question is over; `question.outcome` says how, in parts
 //   { session: session }      a session is new, or has changed
 
 import { agent, begin, duration, harmless, kind, named, object, own, plain, state, summary, tell, theirs } from "./words.js";

@@ -77,8 +77,8 @@ function perform(effects) {
     if (effect.hush !== undefined) voice.drop((one) => one.stale && one.session === effect.hush);
     if (effect.session !== undefined) sessions.update(effect.session);
     if (effect.ask !== undefined) questions.ask(effect.ask);
-    const read = effect.settled !== undefined && questions.settled(effect.settled);
-    if (effect.say !== undefined && !read) voice.say(effect.say);
+    if (effect.settled !== undefined) questions.settled(effect.settled);
+    if (effect.say !== undefined) voice.say(effect.say);
   }
 }
 

@@ -47,13 +47,13 @@ export class Questions {
     question.timers?.forEach(clearTimeout);
     this.#voice.drop((one) => one.show === question.token || one.key === `time ${question.session}`);
     this.#draw();
-    if (this.#dialog?.question !== question) return false;
+    if (this.#dialog?.question !== question) return;
     if (question.mine !== undefined) {
       this.#dialog.close();
-      return false;
+      return;
     }
     this.#dialog.over(question.outcome);
-    return true;
+    this.#voice.hush();
   }
 
   get size() {
@@ -230,10 +230,12 @@ class Dialog {
     this.#text.replaceChildren(element("p", {}, spans(outcome)));
     const close = element("button", { type: "button" }, ["Close"]);
     close.addEventListener("click", () => this.close());
+    // How it ended is said, not read: a dialog that has the focus already is not read again.
+    const lost = this.#answers.contains(document.activeElement);
     this.#answers.replaceChildren(close);
+    if (lost) close.focus();
     this.#error.textContent = "";
     this.element.querySelector("#dialog-title").textContent = "This question is over";
-    this.element.focus();
   }
 
   showTime() {

@@ -18,6 +18,7 @@ mod hub;
 mod messages;
 
 mod debugger;
+mod producer;
 mod suite;
 mod web_subscriber;
 

@@ -1,0 +1,176 @@
+//! Announcements that wait for a voice.
+
+use std::collections::VecDeque;
+
+use aaep::event::Urgency;
+
+use crate::{Announcement, Kind};
+
+/// Announcements in the order in which they should be said: the critical first, then the others as they came. What is said in
+/// the background is replaced by its successor of the same sort.
+///
+/// Nothing critical is lost; only of a flood that nobody could hear, more than five times what is kept of the rest, the count is
+/// said instead. Of the rest, what does not fit is counted, and the count is said.
+///
+/// ```
+/// use listen::{Announcement, Kind, Queue};
+/// let mut queue = Queue::new(10);
+/// queue.push(Announcement::own(Kind::Notice, "Connected."));
+/// assert_eq!(queue.take().unwrap().text, "Connected.");
+/// assert!(queue.take().is_none());
+/// ```
+#[derive(Debug)]
+pub struct Queue {
+    critical: VecDeque<Announcement>,
+    others: VecDeque<Announcement>,
+    left_out: u64,
+    urgent_left_out: u64,
+    limit: usize,
+}
+
+/// So many times as many critical announcements are kept as others.
+const URGENT: usize = 5;
+
+impl Queue {
+    /// One that keeps so many announcements.
+    pub fn new(limit: usize) -> Self {
+        Self {
+            critical: VecDeque::new(),
+            others: VecDeque::new(),
+            left_out: 0,
+            urgent_left_out: 0,
+            limit: limit.max(1),
+        }
+    }
+
+    /// Takes one in. What became of a question takes the place of the question itself, should nobody have heard it yet.
+    pub fn push(&mut self, announcement: Announcement) {
+        if announcement.kind == Kind::Answer && announcement.question.is_some() {
+            self.critical.retain(|asked| asked.question != announcement.question);
+        }
+        if announcement.is_critical() {
+            if self.critical.len() >= self.limit.saturating_mul(URGENT) {
+                self.urgent_left_out += 1;
+            } else {
+                self.critical.push_back(announcement);
+            }
+            return;
+        }
+        if announcement.urgency == Urgency::Background {
+            let same = |earlier: &Announcement| {
+                earlier.urgency == Urgency::Background
+                    && earlier.kind == announcement.kind
+                    && earlier.session == announcement.session
+            };
+            self.others.retain(|earlier| !same(earlier));
+        }
+        if self.others.len() >= self.limit {
+            self.others.pop_front();
+            self.left_out += 1;
+        }
+        self.others.push_back(announcement);
+    }
+
+    /// Whether something waits that should cut in.
+    pub fn is_urgent(&self) -> bool {
+        !self.critical.is_empty()
+    }
+
+    /// The next one to be said.
+    pub fn take(&mut self) -> Option<Announcement> {
+        if let Some(critical) = self.critical.pop_front() {
+            return Some(critical);
+        }
+        if self.urgent_left_out > 0 {
+            let count = std::mem::take(&mut self.urgent_left_out);
+            let text = format!(
+                "{count} more urgent announcements came than can be said. Ask for the status to hear what is open."
+            );
+            let mut flood = Announcement::own(Kind::Error, text);
+            flood.urgency = Urgency::Critical;
+            return Some(flood);
+        }
+        if self.left_out > 0 {
+            let count = std::mem::take(&mut self.left_out);
+            let text = match count {
+                1 => {
+                    "One earlier announcement was not said, because more came than could be said.".to_owned()
+                }
+                _ => format!(
+                    "{count} earlier announcements were not said, because more came than could be said."
+                ),
+            };
+            return Some(Announcement::own(Kind::Notice, text));
+        }
+        self.others.pop_front()
+    }
+
+    /// How many wait.
+    pub fn len(&self) -> usize {
+        self.critical.len() + self.others.len() + usize::from(self.left_out > 0)
+    }
+
+    /// Whether none waits.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn own(kind: Kind, urgency: Urgency, text: &str) -> Announcement {
+        let mut announcement = Announcement::own(kind, text);
+        announcement.urgency = urgency;
+        announcement
+    }
+
+    fn drained(queue: &mut Queue) -> Vec<String> {
+        std::iter::from_fn(|| queue.take()).map(|announcement| announcement.text).collect()
+    }
+
+    #[test]
+    fn the_critical_goes_first_and_the_background_is_replaced() {
+        let mut queue = Queue::new(10);
+        queue.push(own(Kind::Agent, Urgency::Normal, "one"));
+        queue.push(own(Kind::Progress, Urgency::Background, "10 percent"));
+        queue.push(own(Kind::Ask, Urgency::Critical, "may I"));
+        queue.push(own(Kind::Progress, Urgency::Background, "20 percent"));
+        queue.push(own(Kind::Error, Urgency::Critical, "failed"));
+        assert!(queue.is_urgent());
+        assert_eq!(drained(&mut queue), ["may I", "failed", "one", "20 percent"]);
+        assert!(queue.is_empty());
+    }
+
+    #[test]
+    fn what_does_not_fit_is_counted() {
+        let mut queue = Queue::new(2);
+        for text in ["one", "two", "three", "four", "five"] {
+            queue.push(own(Kind::Agent, Urgency::Normal, text));
+        }
+        let left_out = "3 earlier announcements were not said, because more came than could be said.";
+        assert_eq!(drained(&mut queue), [left_out, "four", "five"]);
+        for number in 0..15 {
+            queue.push(own(Kind::Error, Urgency::Critical, &number.to_string()));
+        }
+        let said = drained(&mut queue);
+        assert_eq!(said.len(), 11);
+        assert!(said.last().is_some_and(|last| last.starts_with("5 more urgent announcements came")));
+    }
+
+    #[test]
+    fn a_question_that_is_settled_before_it_is_heard_is_not_asked() {
+        let mut queue = Queue::new(2);
+        for (kind, urgency, number) in [
+            (Kind::Ask, Urgency::Critical, 1),
+            (Kind::Ask, Urgency::Critical, 2),
+            (Kind::Answer, Urgency::Normal, 1),
+        ] {
+            let mut announcement = own(kind, urgency, &format!("{kind:?} {number}"));
+            announcement.question = Some(number);
+            queue.push(announcement);
+        }
+        assert_eq!(drained(&mut queue), ["Ask 2", "Answer 1"]);
+    }
+}
