@@ -142,12 +142,14 @@ fn a_question_that_the_agent_takes_back_is_withdrawn() {
     let answer = hub.client().send("DELETE", &format!("/agent/v1/sessions/{session}/replies/{token}"), "");
     assert!((200..300).contains(&answer.status), "{answer:?}");
     page.wait(&format!("{DIALOG}?.innerText.includes('This question was withdrawn:') === true"));
-    assert!(page.focused().starts_with("dialog \"This question is over\""), "{}", page.focused());
+    check(&mut page, "withdrawn");
     // Whoever was about to say yes presses a moment too late, and says it to nothing.
+    assert!(page.focused().starts_with("button \"Close\""), "{}", page.focused());
     page.press("Enter");
+    page.wait(&format!("{DIALOG} == null"));
     let answer = hub.client().get(&format!("/agent/v1/sessions/{session}/replies/{token}"));
     assert_eq!((answer.text("decision"), answer.text("by")), ("reject".to_owned(), "cancelled".to_owned()));
-    check(&mut page, "withdrawn");
+    hears(&mut page, "This question was withdrawn:");
 }
 
 /// The agent is gone in the middle of its question: the hub ends the session for it, and nobody is left with a dead dialog.
