@@ -116,7 +116,7 @@ fn serve(config: &Config, watching: &Watching) -> Result<(), String> {
             server = server.with_compat();
         }
         if config.compat || config.demo_agent {
-            server = server.with_demo(demo::start(bridge.clone()));
+            server = server.with_demo(demo::start(bridge.clone(), config.demo));
         }
         let server = Arc::new(server.with_signed_manifest(signed).with_passes(passes).with_tls(tls));
         let unix = unix(config)?;
