@@ -3,6 +3,7 @@
 mod asp;
 mod demo;
 mod file;
+mod listen;
 mod manifest;
 mod print;
 mod schema;
@@ -34,6 +35,8 @@ enum Command {
     Schema(schema::Arguments),
     /// The hub: agents speak to it, listeners hear and answer.
     Serve(serve::Arguments),
+    /// A person hears agents through a hub, and answers.
+    Listen(listen::Arguments),
     /// Tokens: who may speak, hear and answer.
     Token(token::Arguments),
     /// Producer manifests and their signatures.
@@ -58,6 +61,7 @@ fn main() -> ExitCode {
         Command::Validate(arguments) => validate::run(&arguments),
         Command::Schema(arguments) => schema::run(&arguments),
         Command::Serve(arguments) => serve::run(&arguments),
+        Command::Listen(arguments) => listen::run(&arguments),
         Command::Token(arguments) => token::run(&arguments),
         Command::Manifest(arguments) => manifest::run(&arguments),
         Command::Asp(arguments) => asp::run(&arguments),
