@@ -39,15 +39,27 @@ pub(crate) struct Arguments {
     token_file: Option<PathBuf>,
 }
 
+/// How much is said.
 #[derive(Clone, Copy, ValueEnum)]
-enum Much {
+pub(crate) enum Much {
     Terse,
     Normal,
     Detailed,
 }
 
+impl Much {
+    pub(crate) fn verbosity(self) -> Verbosity {
+        match self {
+            Self::Terse => Verbosity::Terse,
+            Self::Normal => Verbosity::Normal,
+            Self::Detailed => Verbosity::Detailed,
+        }
+    }
+}
+
+/// How questions are answered without a person.
 #[derive(Clone, Copy, ValueEnum)]
-enum Alone {
+pub(crate) enum Alone {
     /// Everything is allowed.
     Accept,
     /// Everything is refused.
@@ -70,11 +82,7 @@ fn listened(arguments: &Arguments) -> Result<(), String> {
     let address = Address::parse(&arguments.url, token(arguments)?).map_err(|why| why.to_string())?;
     let mut settings = Settings::new(address);
     settings.tastes = Tastes {
-        verbosity: match arguments.verbosity {
-            Much::Terse => Verbosity::Terse,
-            Much::Normal => Verbosity::Normal,
-            Much::Detailed => Verbosity::Detailed,
-        },
+        verbosity: arguments.verbosity.verbosity(),
         languages: arguments.languages.clone(),
         rate: arguments.rate,
     };
@@ -104,7 +112,7 @@ fn listened(arguments: &Arguments) -> Result<(), String> {
 }
 
 /// The first wish that this ends.
-async fn stopped() {
+pub(crate) async fn stopped() {
     #[cfg(unix)]
     {
         use tokio::signal::unix::{SignalKind, signal};
@@ -142,7 +150,7 @@ fn token(arguments: &Arguments) -> Result<Option<String>, String> {
     Ok(std::env::var("SAYSO_TOKEN").ok().filter(|token| !token.is_empty()))
 }
 
-fn language(tag: &str) -> Result<String, &'static str> {
+pub(crate) fn language(tag: &str) -> Result<String, &'static str> {
     if aaep::form::is_language_tag(tag) {
         Ok(tag.to_owned())
     } else {

@@ -13,6 +13,7 @@ use super::language::{Language, Line, Phrase};
 use super::named::Named;
 use super::phrases;
 use super::request::Request;
+use super::stage::Stage;
 
 /// The agent's id, on all that it says.
 const AGENT: &str = "sayso-demo";
@@ -39,7 +40,7 @@ pub(super) struct Agent {
     session: String,
     language: Language,
     named: Named,
-    time: Duration,
+    stage: Arc<Stage>,
 }
 
 impl Agent {
@@ -48,7 +49,7 @@ impl Agent {
         bridge: Bridge,
         request: &Request,
         user: Option<&str>,
-        time: Duration,
+        stage: &Arc<Stage>,
     ) -> Result<Self, String> {
         let who = Principal {
             name: AGENT.into(),
@@ -70,7 +71,7 @@ impl Agent {
         match bridge.ask(who.clone(), Command::Start { text, key: None }).await {
             Answer::Made(json) => {
                 let session = member(&json, "session_id").ok_or("The hub gave no session.")?;
-                Ok(Self { bridge, who, session, language, named, time })
+                Ok(Self { bridge, who, session, language, named, stage: stage.clone() })
             }
             Answer::Full(why) | Answer::Unavailable(why) => Err(why),
             other => Err(format!("The hub did not start a session: {other:?}")),
@@ -88,7 +89,7 @@ impl Agent {
 
     /// How long a person has for an answer, in seconds.
     pub(super) fn time(&self) -> String {
-        self.time.as_secs().to_string()
+        self.stage.seconds().to_string()
     }
 
     /// The payload of a question in the making.
@@ -130,6 +131,7 @@ impl Agent {
         let asked = self.bridge.ask(self.who.clone(), Command::Ask { session, text, clarify, key: None });
         let Answer::Made(json) = asked.await else { return Err(Over) };
         let token = member(&json, "reply_token").ok_or(Over)?;
+        let _open = self.stage.question();
         loop {
             let (session, token) = (self.session.clone(), token.clone());
             let until = wire::clock().saturating_add(i64::try_from(WAIT.as_millis()).unwrap_or(0));

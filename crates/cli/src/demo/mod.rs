@@ -5,17 +5,22 @@
 //!
 //! - `request`: which scene somebody wants, by its `words`; `named`: how much, to whom and where it says.
 //! - `scenes`: the scenes.
-//! - `agent`: an agent's side of a session.
+//! - `agent`: an agent's side of a session; `stage`: what it is at, for who stands beside it.
 //! - `draft`: an event in the making.
 //! - `phrases`: all that it says, in three lengths and, by `language`, in three languages.
+//! - `command`: `sayso demo`, with `welcome`, what it says first, and `pace`, for lines that no person types.
 
 mod agent;
+mod command;
 mod draft;
 mod language;
 mod named;
+mod pace;
 mod phrases;
 mod request;
 mod scenes;
+mod stage;
+mod welcome;
 mod words;
 
 use std::sync::Arc;
@@ -25,7 +30,9 @@ use tokio::sync::{Semaphore, mpsc};
 use wire::{Bridge, Wish};
 
 use agent::Agent;
+pub(crate) use command::{Arguments, run};
 use language::Language;
+use stage::Stage;
 
 /// How much the assistant takes on.
 #[derive(Clone, Copy, Debug)]
@@ -46,6 +53,11 @@ impl Default for Limits {
 
 /// Starts the assistant; what it is sent, it does.
 pub(crate) fn start(bridge: Bridge, limits: Limits) -> mpsc::Sender<Wish> {
+    start_on(bridge, limits, Arc::new(Stage::new(limits.time)))
+}
+
+/// The same, with somebody who looks on.
+fn start_on(bridge: Bridge, limits: Limits, stage: Arc<Stage>) -> mpsc::Sender<Wish> {
     let (sender, mut wishes) = counter(limits);
     tokio::spawn(async move {
         let places = Arc::new(Semaphore::new(limits.sessions));
@@ -54,10 +66,11 @@ pub(crate) fn start(bridge: Bridge, limits: Limits) -> mpsc::Sender<Wish> {
                 let _ = begun.send(Err("The assistant is busy; try again later.".to_owned()));
                 continue;
             };
-            let bridge = bridge.clone();
+            let (bridge, stage) = (bridge.clone(), stage.clone());
             tokio::spawn(async move {
+                let _here = stage.session();
                 let request = request::read(&text, language.as_deref().and_then(Language::of_tag));
-                match Agent::begin(bridge, &request, user.as_deref(), limits.time).await {
+                match Agent::begin(bridge, &request, user.as_deref(), &stage).await {
                     Err(why) => drop(begun.send(Err(why))),
                     Ok(agent) => {
                         let _ = begun.send(Ok(agent.session().to_owned()));

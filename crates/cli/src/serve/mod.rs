@@ -1,7 +1,7 @@
 //! `sayso serve`: the hub.
 
 mod config;
-mod manifest;
+pub(crate) mod manifest;
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
