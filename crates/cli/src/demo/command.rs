@@ -116,7 +116,9 @@ fn shown(arguments: &Arguments) -> Result<(), String> {
     });
     // The thread that reads standard input may never hear of the end.
     runtime.shutdown_background();
-    ended
+    ended?;
+    print(&welcome::end(spoken));
+    Ok(())
 }
 
 /// A hub in memory, to which everybody on this machine may listen, and the assistant.
@@ -169,16 +171,15 @@ impl Play {
             ready: Some(ready),
             voice: None,
         };
-        let mut listening = std::pin::pin!(terminal::run(settings, hooks, out));
         let taken = watch::Sender::new(0);
+        let alone = settings.auto != Auto::Off;
+        let pace = Pace { now: self.stage.now(), printed, requests: taken.subscribe(), alone };
+        let mut listening = std::pin::pin!(terminal::run(settings, hooks, out));
         let (last, ended_with) = watch::channel(None);
-        let pace = Pace { now: self.stage.now(), printed, requests: taken.subscribe() };
         let serving = async {
-            let lines = lines(orders.clone());
+            let lines = lines(orders.clone(), self.stage.clone());
             let _ = is_ready.await;
-            if lines.is_closed() && lines.is_empty() {
-                self.nobody_answers();
-            }
+
             if let Some(text) = &self.once {
                 match self.ask(text.clone(), &orders).await {
                     Some(session) => drop(orders.send(Order::EndAfter(session)).await),
@@ -223,11 +224,6 @@ impl Play {
         None
     }
 
-    /// The input has ended: questions from now on need not wait long.
-    fn nobody_answers(&self) {
-        self.stage.set_time(SHORT.min(Duration::from_secs(self.stage.seconds())));
-    }
-
     /// Hands on what is typed. When that has ended, so does the demonstration, after what is under way.
     async fn read(
         &self,
@@ -247,7 +243,6 @@ impl Play {
         } else if pace.feed(lines, typed).await.is_none() {
             return;
         }
-        self.nobody_answers();
         if self.once.is_some() || now.wait_for(|now| now.running == 0).await.is_err() {
             return;
         }
@@ -257,7 +252,7 @@ impl Play {
 }
 
 /// The lines of standard input, read by a thread of their own.
-fn lines(orders: mpsc::Sender<Order>) -> mpsc::Receiver<String> {
+fn lines(orders: mpsc::Sender<Order>, stage: Arc<Stage>) -> mpsc::Receiver<String> {
     let (sender, lines) = mpsc::channel(WAITING);
     std::thread::spawn(move || {
         let mut stdin = std::io::stdin().lock();
@@ -266,6 +261,8 @@ fn lines(orders: mpsc::Sender<Order>) -> mpsc::Receiver<String> {
             line.clear();
             let read = stdin.by_ref().take(LONGEST_LINE).read_until(b'\n', &mut line);
             if !read.is_ok_and(|read| read > 0) {
+                // Whoever is asked from now on has nothing to type an answer with.
+                stage.set_time(SHORT);
                 return;
             }
             let is_whole = line.ends_with(b"\n") || (line.len() as u64) < LONGEST_LINE;

@@ -55,6 +55,8 @@ pub(super) struct Pace {
     pub(super) printed: watch::Receiver<Printed>,
     /// How many requests were handed to the assistant.
     pub(super) requests: watch::Receiver<u64>,
+    /// Questions are answered without a person, so no line is an answer.
+    pub(super) alone: bool,
 }
 
 impl Pace {
@@ -91,7 +93,7 @@ impl Pace {
         loop {
             let (now, printed) = (*self.now.borrow_and_update(), *self.printed.borrow_and_update());
             let told = now.asked == asked || printed.asks > before.asks;
-            if now.running == 0 || now.open > 0 && told {
+            if now.running == 0 || now.open > 0 && told && !self.alone {
                 return Some((now.asked, printed));
             }
             tokio::select! {

@@ -95,7 +95,8 @@ async fn weather(agent: &Agent) -> Result<(), Over> {
         let asked = agent
             .question()
             .line("question", &phrases::WHERE)
-            .raw("accepted_response_kinds", r#"["freetext"]"#)
+            .raw("accepted_response_kinds", r#"["freetext","multiple_choice"]"#)
+            .raw("choices", phrases::PLACES)
             .raw("timeout_seconds", &agent.time())
             .summary(&phrases::WHERE_TO_ASK);
         match agent.ask(asked, true).await? {

@@ -51,6 +51,8 @@ const WHERE: Line = line(
     "Àwọn mìíràn lórí ẹ̀rọ yìí lè gbọ́ kí wọ́n sì dáhùn ní",
 );
 
+const END: Line = line("The demonstration has ended.", "La demostración ha terminado.", "Àfihàn ti parí.");
+
 /// How questions are answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Answers {
@@ -77,6 +79,11 @@ pub(super) fn text(language: Language, answers: Answers, once: bool, url: &str) 
     lines.push(format!("{} {url}", WHERE.to(language)));
     lines.push(String::new());
     lines.join("\n")
+}
+
+/// The last word.
+pub(super) fn end(language: Language) -> String {
+    format!("notice: {}\n", END.to(language))
 }
 
 #[cfg(test)]

@@ -35,11 +35,7 @@ pub(in crate::demo) const IDLE: Phrase = phrase(
 );
 
 pub(in crate::demo) const DONE: Phrase = phrase(
-    ["Done.", "The demonstration is done.", "The demonstration is done. Ask for something else at any time."],
-    [
-        "Hecho.",
-        "La demostración ha terminado.",
-        "La demostración ha terminado. Pida otra cosa cuando quiera.",
-    ],
-    ["Ó parí.", "Àfihàn ti parí.", "Àfihàn ti parí. Béèrè ohun mìíràn nígbàkígbà."],
+    ["Done.", "That was all.", "That was all. Ask for something else at any time."],
+    ["Hecho.", "Eso es todo.", "Eso es todo. Pida otra cosa cuando quiera."],
+    ["Ó parí.", "Ó tán.", "Ó tán. Béèrè ohun mìíràn nígbàkígbà."],
 );

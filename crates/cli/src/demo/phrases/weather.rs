@@ -26,6 +26,8 @@ pub(in crate::demo) const WHERE_TO_ASK: Phrase = phrase(
     ],
 );
 
+/// For whoever would rather choose than type.
+pub(in crate::demo) const PLACES: &str = r#"[{"value":"Lagos","label":"Lagos"},{"value":"London","label":"London"},{"value":"Madrid","label":"Madrid"}]"#;
 pub(in crate::demo) const NOWHERE: Line = line(
     "Without a place there is no weather to tell.",
     "Sin un lugar no hay tiempo que contar.",
