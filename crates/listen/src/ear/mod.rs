@@ -86,6 +86,8 @@ pub struct Ear {
 const STATE_LASTS: i64 = 4000;
 /// The same, for who wants to hear little.
 const STATE_LASTS_TERSE: i64 = 15_000;
+/// A session that changes its state all the time is not silent for longer.
+const STATE_SILENCE: i64 = 20_000;
 /// The same words about a state are not said again before so long.
 const STATE_AGAIN: i64 = 10_000;
 /// So many texts about states are remembered for that.
@@ -180,7 +182,7 @@ impl Ear {
             self.wake(now);
         }
         let mut next = self.out.pop_front()?;
-        self.introduce(&mut next);
+        self.introduce(&mut next, now);
         Some(next)
     }
 
@@ -204,8 +206,11 @@ impl Ear {
     }
 
     /// Where several sessions speak, one that was not the last to speak says which it is.
-    fn introduce(&mut self, next: &mut Announcement) {
+    fn introduce(&mut self, next: &mut Announcement, now: i64) {
         let Some(id) = &next.session else { return };
+        if let Some(session) = self.sessions.iter_mut().find(|session| session.id == *id) {
+            session.spoke = now;
+        }
         let others = self.sessions.iter().filter(|session| !session.ended && session.id != *id).count();
         if others > 0
             && self.spoke.as_ref() != Some(id)
@@ -401,14 +406,14 @@ impl Ear {
         let id = &event.envelope.session_id;
         self.settle(event, change, now);
         let agent = words::agent(event);
-        let doing = format!("{agent} {}.", words::state(&change.to_state));
+        let state = words::state(&change.to_state);
+        let doing = format!("{agent} {state}.");
         let verbosity = self.tastes.verbosity.clone();
         let asked = self.questions.iter().any(|question| question.session == *id);
         let Some(session) = self.session(id) else { return };
         session.held_state = None;
         let text = said.clone().unwrap_or_else(|| doing.clone());
-        session.doing.clone_from(&text);
-        session.state.clone_from(&change.to_state);
+        session.doing = said.clone().unwrap_or_else(|| format!("It {state}."));
         let mut announcement = spoken(event, Kind::Agent, text.clone());
         if change.from_state == change.to_state && !asked {
             // Who joins late, or comes back after a gap, is told how things stand.
@@ -426,10 +431,10 @@ impl Ear {
         let lasts = match verbosity {
             Verbosity::Detailed => 0,
             Verbosity::Terse => STATE_LASTS_TERSE,
-            _ if said.is_some() => 0,
             _ => STATE_LASTS,
         };
-        session.held_state = Some((now.saturating_add(lasts), announcement));
+        let due = now.saturating_add(lasts).min(session.spoke.saturating_add(STATE_SILENCE)).max(now);
+        session.held_state = Some((due, announcement));
         if lasts == 0 {
             self.wake(now);
         }
@@ -444,6 +449,11 @@ impl Ear {
             Verbosity::Terse => PROGRESS_TERSE,
             _ => PROGRESS,
         };
+        let asks = self.questions.iter().any(|question| question.session == event.envelope.session_id);
+        if asks && reminds(&text) {
+            // The hub reminds of the time that is left; here that is said in the words of the question.
+            return;
+        }
         let mut announcement = spoken(event, Kind::Progress, text);
         if event.envelope.urgency.is_none() {
             announcement.urgency = Urgency::Background;
@@ -502,6 +512,12 @@ fn wants(tastes: &Tastes) -> Wants {
         clarifications: true,
         ..Wants::default()
     }
+}
+
+/// Whether progress is the hub's reminder of a question's time, which has no other sign than its words.
+fn reminds(text: &str) -> bool {
+    let count = text.strip_suffix(" seconds are left to answer.");
+    count.is_some_and(|count| !count.is_empty() && count.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
 /// An announcement of an event.

@@ -19,9 +19,10 @@ pub struct Session {
     pub agent: String,
     /// What it is doing, in words.
     pub doing: String,
-    pub(super) state: String,
     pub(super) ended: bool,
     pub(super) heard: i64,
+    /// When something of it was last said.
+    pub(super) spoke: i64,
     /// The latest sequence number.
     pub(super) sequence: Option<u64>,
     pub(super) told_disorder: bool,
@@ -41,9 +42,9 @@ impl Session {
             id: event.envelope.session_id.clone(),
             agent: super::words::agent(event),
             doing: String::new(),
-            state: String::new(),
             ended: false,
             heard: now,
+            spoke: now,
             sequence: None,
             told_disorder: false,
             held_state: None,

@@ -278,8 +278,8 @@ fn again(
 fn status(ear: &Ear, now: i64) -> Vec<Act> {
     let mut lines = Vec::new();
     for session in ear.sessions() {
-        let doing = if session.doing.is_empty() { "has not said what it does." } else { &session.doing };
-        lines.push(format!("Session {}, {}: {doing}", session.number, session.agent));
+        let doing = if session.doing.is_empty() { "It has not said what it does." } else { &session.doing };
+        lines.push(format!("Session {}, {}. {doing}", session.number, session.agent));
     }
     if lines.is_empty() {
         lines.push("No agent is at work.".to_owned());

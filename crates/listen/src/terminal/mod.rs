@@ -13,6 +13,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use aaep::event::Decision;
 use aaep::{SessionId, SubscriptionId};
 use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until, timeout};
 
 use crate::client::{self, Address, Heard, Lost};
@@ -86,7 +87,7 @@ pub struct Failure(pub String);
 
 /// Between two looks at whether a voice is free.
 const VOICE: Duration = Duration::from_millis(50);
-/// To say good-bye.
+/// For what is under way, and to say good-bye.
 const FAREWELL: Duration = Duration::from_secs(2);
 /// Announcements and answers that wait for each other.
 const WAITING: usize = 64;
@@ -112,7 +113,6 @@ pub fn stdin() -> mpsc::Receiver<String> {
 /// Listens until the person or an order ends it, or the hub refuses.
 pub async fn run(settings: Settings, hooks: Hooks, out: impl Write) -> Result<(), Failure> {
     let (tell, mut heard) = mpsc::channel(WAITING);
-    let (sent, mut results) = mpsc::channel(WAITING);
     let (wishes, wanted) = tokio::sync::watch::channel(settings.tastes.clone());
     let address = settings.address.clone();
     let following = tokio::spawn(client::follow(
@@ -130,7 +130,7 @@ pub async fn run(settings: Settings, hooks: Hooks, out: impl Write) -> Result<()
         lost: false,
         until: None,
         is_over: false,
-        sent,
+        sends: JoinSet::new(),
         wishes,
         settings,
         out,
@@ -155,16 +155,13 @@ pub async fn run(settings: Settings, hooks: Hooks, out: impl Write) -> Result<()
                 Some(Order::End) => terminal.is_over = true,
                 None => orders = None,
             },
-            Some(result) = results.recv() => terminal.was_sent(result),
+            Some(Ok(sent)) = terminal.sends.join_next() => terminal.was_sent(sent),
             () = sleep_until(next) => {}
         }
         terminal.look();
     }
     following.abort();
-    if let Some(subscription) = terminal.subscription.take() {
-        let message = client::farewell(&subscription);
-        let _ = timeout(FAREWELL, client::send(&terminal.settings.address, &message)).await;
-    }
+    terminal.leave().await;
     failure.map_or(Ok(()), Err)
 }
 
@@ -191,7 +188,8 @@ struct Terminal<W> {
     /// It ends with this session.
     until: Option<SessionId>,
     is_over: bool,
-    sent: mpsc::Sender<Sent>,
+    /// Messages that are under way.
+    sends: JoinSet<Sent>,
     wishes: tokio::sync::watch::Sender<Tastes>,
     settings: Settings,
     out: W,
@@ -244,13 +242,6 @@ impl<W: Write> Terminal<W> {
     }
 
     async fn typed(&mut self, line: &str) {
-        if self.settings.auto == Auto::None && !self.ear.questions().all(|question| question.is_answered) {
-            let numbers: Vec<_> = self.ear.questions().map(|question| question.number).collect();
-            if matches!(typed::Typed::read(line), typed::Typed::Decision { .. } | typed::Typed::Number(_)) {
-                let text = format!("With --auto none nothing is answered; open: {numbers:?}.");
-                return self.say(&Announcement::own(Kind::Error, text));
-            }
-        }
         let acts = conversation::take(&mut self.ear, line, self.requests.is_some(), now());
         for act in acts {
             match act {
@@ -270,11 +261,13 @@ impl<W: Write> Terminal<W> {
         match act {
             Act::Say(announcement) => self.say(&announcement),
             Act::Send { message, question } => {
-                let (to, sent) = (self.settings.address.clone(), self.sent.clone());
-                tokio::spawn(async move {
-                    let result = client::send(&to, &message).await;
-                    let _ = sent.send((question, result)).await;
-                });
+                if let Some(number) = question.filter(|_| self.settings.auto == Auto::None) {
+                    self.ear.not_sent(number);
+                    let text = "With --auto none nothing is answered. Nothing was sent.";
+                    return self.say(&Announcement::own(Kind::Error, text));
+                }
+                let to = self.settings.address.clone();
+                self.sends.spawn(async move { (question, client::send(&to, &message).await) });
             }
             Act::Retune(tastes) => {
                 if let Some(subscription) = &self.subscription {
@@ -306,6 +299,22 @@ impl<W: Write> Terminal<W> {
             None => format!("What you asked for did not reach the hub: {why}. Try again."),
         };
         self.say(&Announcement::own(Kind::Error, text));
+    }
+
+    /// What is under way arrives first, then it is said that nobody listens any more.
+    async fn leave(&mut self) {
+        let arrive = async {
+            while let Some(sent) = self.sends.join_next().await {
+                if let Ok(sent) = sent {
+                    self.was_sent(sent);
+                }
+            }
+        };
+        let _ = timeout(FAREWELL, arrive).await;
+        if let Some(subscription) = self.subscription.take() {
+            let message = client::farewell(&subscription);
+            let _ = timeout(FAREWELL, client::send(&self.settings.address, &message)).await;
+        }
     }
 
     /// When to look again, should nothing come.
