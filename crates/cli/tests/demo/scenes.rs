@@ -11,13 +11,10 @@ fn acts(told: &[String]) -> bool {
 fn a_balance_whole() {
     let wanted = [
         "session: Demonstration assistant has begun. Looking up the balance of the demonstration account.",
-        "agent: Using a tool of the demonstration.",
         "tool: Looking up the balance of the demonstration account.",
         "progress: Step one of one.",
         "tool: The balance was found.",
-        "agent: The answer follows.",
         "agent: The demonstration account holds 1250 euros; no real bank was asked.",
-        "agent: The answer is complete.",
         "session: Demonstration assistant is done. That was all.",
     ];
     assert_eq!(once("what's my balance?", &[]), wanted);
@@ -27,7 +24,6 @@ fn a_balance_whole() {
 fn a_transfer_whole_with_a_yes() {
     let wanted = [
         "session: Demonstration assistant has begun. Preparing a transfer in the demonstration.",
-        "agent: Thinking about it.",
         "ask: Question 1, from Demonstration assistant: May I transfer 20 euros to Ada? It cannot be undone.",
         "ask: What it would do: Transfer 20 euros from the demonstration account to Ada.",
         "ask: What follows from it: In the demonstration the money is gone and cannot be called back. No real money moves.",
@@ -36,12 +32,9 @@ fn a_transfer_whole_with_a_yes() {
         "ask: Type the whole word accept or yes to allow it, or reject or no to refuse it.",
         "answer: Without a person, question 1 is answered: yes.",
         "answer: Your answer to question 1 counts: it may be done.",
-        "agent: Using a tool of the demonstration.",
         "tool: Transferring 20 euros to Ada. This can never be undone.",
         "tool: The transfer is done.",
-        "agent: The answer follows.",
         "agent: In the demonstration 20 euros went to Ada; no real money moved.",
-        "agent: The answer is complete.",
         "session: Demonstration assistant is done. That was all.",
     ];
     assert_eq!(once("send 20 euro to Ada", &["--auto", "accept"]), wanted);
