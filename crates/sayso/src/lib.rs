@@ -50,6 +50,7 @@ mod question;
 mod redact;
 mod session;
 mod track;
+mod utf8;
 mod words;
 
 #[cfg(feature = "client")]

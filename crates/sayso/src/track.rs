@@ -7,6 +7,7 @@ use seal::json::Writer;
 
 use crate::line::Call;
 use crate::redact::{Cleaner, Held};
+use crate::utf8::Cut;
 
 /// What an agent wants to say.
 #[derive(Debug)]
@@ -20,13 +21,46 @@ pub(crate) enum Intent {
     /// A tool has ended.
     Complete { call: String, event: String },
     /// Text of the model, and whether that was all.
-    Output { text: String, complete: bool },
+    Output { text: Piece, complete: bool },
     /// A question.
     Ask { body: String, clarify: bool },
+    /// Nobody waits for the answer to a question.
+    Withdraw { token: String },
     /// Somebody else must go on.
     HandOff(String),
     /// The session's last event. `why` is said for the tools that are still open.
     End { event: String, why: &'static str },
+}
+
+impl Intent {
+    /// How many bytes it has, about.
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            Self::State { event, instead, .. } => event.len().max(instead.len()),
+            Self::Event(event)
+            | Self::HandOff(event)
+            | Self::Invoke { event, .. }
+            | Self::Complete { event, .. }
+            | Self::End { event, .. } => event.len(),
+            Self::Ask { body, .. } => body.len(),
+            Self::Output { text: Piece::Text(text), .. } => text.len(),
+            Self::Output { text: Piece::Bytes(bytes), .. } => bytes.len(),
+            Self::Withdraw { token } => token.len(),
+        }
+    }
+}
+
+/// Some of an output.
+#[derive(Debug)]
+pub(crate) enum Piece {
+    Text(String),
+    /// UTF-8, if all is well, but cut anywhere.
+    Bytes(Vec<u8>),
+}
+
+impl Piece {
+    /// None: it is whole.
+    pub(crate) const NONE: Self = Self::Text(String::new());
 }
 
 const THINKING: &str = "thinking";
@@ -45,6 +79,8 @@ pub(crate) struct Track {
     writing: bool,
     /// Outputs that are whole: each has a name of its own.
     outputs: u64,
+    /// The beginning of a character whose end has not come.
+    cut: Cut,
     /// The end of an output of which it cannot be told yet whether it is a secret.
     held: Held,
     cleaner: Cleaner,
@@ -52,15 +88,23 @@ pub(crate) struct Track {
 
 impl Track {
     pub(crate) fn new(session: String, cleaner: Cleaner) -> Self {
-        let (tools, held) = (BTreeMap::new(), Held::default());
-        Self { session, state: "idle", asking: 0, tools, writing: false, outputs: 0, held, cleaner }
+        let (tools, cut, held) = (BTreeMap::new(), Cut::default(), Held::default());
+        Self { session, state: "idle", asking: 0, tools, writing: false, outputs: 0, cut, held, cleaner }
+    }
+
+    /// How many secrets were taken out.
+    pub(crate) fn redacted(&self) -> u64 {
+        self.cleaner.count()
     }
 
     /// What must be said before: an output that is open is whole when the agent goes on to something else.
     pub(crate) fn before(&self, intent: &Intent) -> Option<Intent> {
-        let goes_on = !matches!(intent, Intent::Output { .. } | Intent::Event(_) | Intent::Complete { .. });
-        ((self.writing || !self.held.is_empty()) && goes_on)
-            .then(|| Intent::Output { text: String::new(), complete: true })
+        let goes_on = !matches!(
+            intent,
+            Intent::Output { .. } | Intent::Event(_) | Intent::Complete { .. } | Intent::Withdraw { .. }
+        );
+        ((self.writing || !self.held.is_empty() || !self.cut.is_empty()) && goes_on)
+            .then_some(Intent::Output { text: Piece::NONE, complete: true })
     }
 
     /// The call that says it; none if there is nothing to say.
@@ -69,7 +113,14 @@ impl Track {
         let mut events = Vec::new();
         match intent {
             Intent::Output { text, complete } => {
-                let text = self.held.push(text, *complete, &self.cleaner);
+                let mut text = match text {
+                    Piece::Text(text) => self.cut.then(text),
+                    Piece::Bytes(bytes) => self.cut.push(bytes).into(),
+                };
+                if *complete && let Some(broken) = self.cut.end() {
+                    text.to_mut().push_str(broken);
+                }
+                let text = self.held.push(&text, *complete, &self.cleaner);
                 let nothing = text.is_empty() && !(*complete && self.writing);
                 let output_id = format!("out_{}", self.outputs + 1);
                 return (!nothing).then_some(Call::Output { session, output_id, text, complete: *complete });
@@ -77,6 +128,7 @@ impl Track {
             Intent::Ask { body, clarify } => {
                 return Some(Call::Ask { session, body: body.clone(), clarify: *clarify });
             }
+            Intent::Withdraw { token } => return Some(Call::Withdraw { session, token: token.clone() }),
             Intent::State { event, instead, .. } => {
                 events.push(if self.asking > 0 { instead } else { event }.clone());
             }
@@ -128,7 +180,9 @@ impl Track {
             Intent::Output { complete, .. } => {
                 self.writing = !complete;
                 self.outputs += u64::from(*complete);
-                self.state = if *complete { THINKING } else { "writing_output" };
+                if !asks {
+                    self.state = if *complete { THINKING } else { "writing_output" };
+                }
             }
             Intent::Ask { .. } => {
                 self.asking += 1;
@@ -136,7 +190,7 @@ impl Track {
             }
             Intent::HandOff(_) if !asks => self.state = "handing_off",
             Intent::End { .. } => self.tools.clear(),
-            Intent::State { .. } | Intent::Event(_) | Intent::HandOff(_) => {}
+            Intent::State { .. } | Intent::Event(_) | Intent::Withdraw { .. } | Intent::HandOff(_) => {}
         }
     }
 
@@ -144,7 +198,7 @@ impl Track {
     pub(crate) fn resolved(&mut self) {
         self.asking = self.asking.saturating_sub(1);
         if self.asking == 0 {
-            self.state = THINKING;
+            self.state = if self.tools.is_empty() { THINKING } else { CALLING };
         }
     }
 

@@ -94,9 +94,9 @@ fn shown(arguments: &Arguments) -> Result<(), String> {
     };
     let at_keyboard = std::io::stdin().is_terminal();
     let time = match answers {
-        Answers::Reject | Answers::None => SHORT,
-        _ if at_keyboard => Limits::default().time,
-        _ => PIPED,
+        Answers::Person if at_keyboard => Limits::default().time,
+        Answers::Person => PIPED,
+        _ => SHORT,
     };
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)

@@ -39,3 +39,4 @@ mod tls;
 mod tokens;
 mod unix;
 mod websocket;
+mod withdrawn;

@@ -288,6 +288,26 @@ impl Core {
         })
     }
 
+    /// `DELETE /agent/v1/sessions/{id}/replies/{token}`: says what it came to, as a wait does.
+    pub(super) fn withdraw(
+        &mut self,
+        request: RequestId,
+        who: &Principal,
+        session: &str,
+        token: &str,
+        now: i64,
+    ) -> Option<Answer> {
+        if self.own(who, session).is_some()
+            && let Ok(token) = ReplyToken::parse(token)
+            && self.questions.question(&token).is_some_and(|question| question.session.as_str() == session)
+            // Where it is resolved already, or is in this very turn, that holds.
+            && let Ok(decided) = self.questions.cancel(&token, now)
+        {
+            self.decide(decided, now);
+        }
+        self.wait(request, who, session, token, now, now)
+    }
+
     /// Whether a session that is over was this principal's: its agent's name alone is no proof.
     fn owned(&mut self, who: &Principal, session: &str) -> Result<bool, journal::Error> {
         if !who.speaks() || self.sessions.contains_key(session) {

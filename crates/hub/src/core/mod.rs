@@ -370,6 +370,7 @@ impl Core {
                 Some(self.ask(who, &session, &text, clarify, key.as_deref(), now))
             }
             Command::Wait { session, token, until } => self.wait(id, who, &session, &token, until, now),
+            Command::Withdraw { session, token } => self.withdraw(id, who, &session, &token, now),
             Command::Forget { request } => {
                 self.waits.forget(request);
                 None

@@ -15,6 +15,9 @@ use crate::error::{CallError, Error};
 use crate::track::{Intent, left};
 use crate::words::Words;
 
+/// More bytes of a tool's error are not looked at.
+const ENOUGH: usize = 64 * 1024;
+
 /// A call that needs no consent and has not been made.
 #[must_use = "nothing is said before it is started or run"]
 pub struct Call<'s> {
@@ -134,7 +137,10 @@ impl<'s> Tool<'s> {
 
     /// It failed, for this reason.
     pub async fn failed(self, why: impl Into<String>) -> Result<(), Error> {
-        let why = short(&self.session.cleaner.clean(&why.into()));
+        let why = why.into();
+        // Of the beginning of a secret that is cut in two, nothing is left once it is short.
+        let start = why.get(..why.floor_char_boundary(ENOUGH)).unwrap_or_default();
+        let why = short(&self.session.cleaner.clean(start));
         let words = Words::new(format!("{} failed: {why}", self.name));
         self.close("error", &words, Some(&why)).await
     }
