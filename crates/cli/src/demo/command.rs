@@ -13,11 +13,11 @@ use listen::client::Address;
 use listen::terminal::{self, Auto, Hooks, Order, Settings};
 use listen::{Announcement, Kind, Tastes};
 use seal::{Random, SystemRandom};
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{mpsc, oneshot};
 use wire::{Bridge, Door, Server, Wish};
 
 use super::language::Language;
-use super::pace::{Heard, Pace};
+use super::pace::{Heard, Pace, dealt_with};
 use super::stage::Stage;
 use super::welcome::{self, Answers};
 use super::{Limits, request, start_on};
@@ -162,7 +162,7 @@ impl Play {
         let (out, printed) = Heard::new(std::io::stdout());
         let (orders, inbox) = mpsc::channel(WAITING);
         let (typed, input) = mpsc::channel(1);
-        let (requests, mut requested) = mpsc::channel(1);
+        let (requests, requested) = mpsc::channel(1);
         let (ready, is_ready) = oneshot::channel();
         let hooks = Hooks {
             input: Some(input),
@@ -171,32 +171,24 @@ impl Play {
             ready: Some(ready),
             voice: None,
         };
-        let taken = watch::Sender::new(0);
-        let alone = settings.auto != Auto::Off;
-        let pace = Pace { now: self.stage.now(), printed, requests: taken.subscribe(), alone };
+        let pace = Pace::new(self.stage.now(), printed, settings.auto != Auto::Off);
         let mut listening = std::pin::pin!(terminal::run(settings, hooks, out));
-        let (last, ended_with) = watch::channel(None);
         let serving = async {
             let lines = lines(orders.clone(), self.stage.clone());
             let _ = is_ready.await;
-
             if let Some(text) = &self.once {
-                match self.ask(text.clone(), &orders).await {
-                    Some(session) => drop(orders.send(Order::EndAfter(session)).await),
-                    None => drop(orders.send(Order::End).await),
-                }
+                let begun = self.ask(text.clone(), &orders).await;
+                let _ = orders.send(begun.map_or(Order::End, Order::EndAfter)).await;
             }
-            let reading = self.read(lines, typed, pace, &orders, ended_with);
-            let asking = async {
-                while let Some(text) = requested.recv().await {
-                    let session = self.ask(text, &orders).await;
-                    if session.is_some() {
-                        last.send_replace(session);
-                    }
-                    taken.send_modify(|count| *count += 1);
-                }
+            let last = if self.at_keyboard {
+                self.at_once(lines, &typed, requested, &orders).await
+            } else {
+                self.in_turn(lines, &typed, pace, requested, &orders).await
             };
-            tokio::join!(reading, asking);
+            // The input has ended; what is under way is told to its end.
+            if self.once.is_none() && self.stage.now().wait_for(|now| now.running == 0).await.is_ok() {
+                let _ = orders.send(last.map_or(Order::End, Order::EndAfter)).await;
+            }
             std::future::pending::<()>().await;
         };
         let ended = tokio::select! {
@@ -208,6 +200,58 @@ impl Play {
             }
         };
         ended.map_err(|failure| failure.0)
+    }
+
+    /// Hands on what a person types, without delay; the last session that was asked for.
+    async fn at_once(
+        &self,
+        mut lines: mpsc::Receiver<String>,
+        typed: &mpsc::Sender<String>,
+        mut requested: mpsc::Receiver<String>,
+        orders: &mpsc::Sender<Order>,
+    ) -> Option<SessionId> {
+        let mut last = None;
+        let mut held = None;
+        loop {
+            tokio::select! {
+                line = lines.recv(), if held.is_none() => match line {
+                    Some(line) => held = Some(line),
+                    None => break,
+                },
+                permit = typed.reserve(), if held.is_some() => {
+                    if let (Ok(permit), Some(line)) = (permit, held.take()) {
+                        permit.send(line);
+                    }
+                }
+                Some(text) = requested.recv() => last = self.ask(text, orders).await.or(last),
+            }
+        }
+        dealt_with(typed).await;
+        while let Ok(text) = requested.try_recv() {
+            last = self.ask(text, orders).await.or(last);
+        }
+        last
+    }
+
+    /// Hands on lines that no person types, each in its turn; the last session that was asked for.
+    async fn in_turn(
+        &self,
+        mut lines: mpsc::Receiver<String>,
+        typed: &mpsc::Sender<String>,
+        mut pace: Pace,
+        mut requested: mpsc::Receiver<String>,
+        orders: &mpsc::Sender<Order>,
+    ) -> Option<SessionId> {
+        let mut last = None;
+        while let Some(line) = lines.recv().await {
+            if pace.hand_on(line, typed).await.is_none() {
+                break;
+            }
+            while let Ok(text) = requested.try_recv() {
+                last = self.ask(text, orders).await.or(last);
+            }
+        }
+        last
     }
 
     /// Asks the assistant; the session that began, or the person is told why none did.
@@ -222,32 +266,6 @@ impl Play {
         };
         let _ = orders.send(Order::Say(Announcement::own(Kind::Error, why))).await;
         None
-    }
-
-    /// Hands on what is typed. When that has ended, so does the demonstration, after what is under way.
-    async fn read(
-        &self,
-        mut lines: mpsc::Receiver<String>,
-        typed: mpsc::Sender<String>,
-        pace: Pace,
-        orders: &mpsc::Sender<Order>,
-        last: watch::Receiver<Option<SessionId>>,
-    ) {
-        let mut now = self.stage.now();
-        if self.at_keyboard {
-            while let Some(line) = lines.recv().await {
-                if typed.send(line).await.is_err() {
-                    return;
-                }
-            }
-        } else if pace.feed(lines, typed).await.is_none() {
-            return;
-        }
-        if self.once.is_some() || now.wait_for(|now| now.running == 0).await.is_err() {
-            return;
-        }
-        let last = last.borrow().clone();
-        let _ = orders.send(last.map_or(Order::End, Order::EndAfter)).await;
     }
 }
 

@@ -12,8 +12,6 @@ use super::stage::Now;
 /// What was printed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Printed {
-    /// How many announcements.
-    count: u64,
     /// How many of them asked something.
     asks: u64,
     /// How many of them said what the person answered.
@@ -37,7 +35,6 @@ impl<W: Write> Write for Heard<W> {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         self.out.write_all(bytes)?;
         self.printed.send_modify(|printed| {
-            printed.count += 1;
             printed.asks += u64::from(bytes.starts_with(b"ask:"));
             printed.answers += u64::from(bytes.starts_with(b"answer:"));
         });
@@ -49,52 +46,45 @@ impl<W: Write> Write for Heard<W> {
     }
 }
 
-/// What a line waits for.
+/// A line that makes nobody say anything: once it is taken, the one before it has been dealt with.
+const NOTHING: &str = "hush";
+
+/// Lines in their turn.
 pub(super) struct Pace {
-    pub(super) now: watch::Receiver<Now>,
-    pub(super) printed: watch::Receiver<Printed>,
-    /// How many requests were handed to the assistant.
-    pub(super) requests: watch::Receiver<u64>,
+    now: watch::Receiver<Now>,
+    printed: watch::Receiver<Printed>,
     /// Questions are answered without a person, so no line is an answer.
-    pub(super) alone: bool,
+    alone: bool,
+    /// Of the line before: how many questions had been asked, and what had been printed.
+    asked: u64,
+    before: Printed,
 }
 
 impl Pace {
-    /// Hands on line after line, each in its turn, until there are no more; `None` if nobody takes them any more.
-    pub(super) async fn feed(
-        mut self,
-        mut lines: mpsc::Receiver<String>,
-        to: mpsc::Sender<String>,
-    ) -> Option<()> {
-        let (mut asked, mut before) = (0, Printed::default());
-        while let Some(line) = lines.recv().await {
-            (asked, before) = self.turn(asked, before).await?;
-            let requests = *self.requests.borrow();
-            // These make nobody say anything.
-            let silent = matches!(line.trim(), "" | "hush");
-            to.send(line).await.ok()?;
-            if silent {
-                continue;
-            }
-            tokio::select! {
-                came = self.requests.wait_for(|count| *count > requests) => drop(came.ok()?),
-                said = self.printed.wait_for(|printed| printed.count > before.count) => drop(said.ok()?),
-            }
-            let open = self.now.borrow().open;
-            if open > 0 && self.printed.borrow().answers > before.answers {
-                self.now.wait_for(|now| now.open < open).await.ok()?;
-            }
+    pub(super) fn new(now: watch::Receiver<Now>, printed: watch::Receiver<Printed>, alone: bool) -> Self {
+        Self { now, printed, alone, asked: 0, before: Printed::default() }
+    }
+
+    /// Hands on a line when its turn has come, and waits until it has been dealt with; `None` if nobody takes it any more.
+    pub(super) async fn hand_on(&mut self, line: String, to: &mpsc::Sender<String>) -> Option<()> {
+        self.turn().await?;
+        to.send(line).await.ok()?;
+        dealt_with(to).await?;
+        let open = self.now.borrow().open;
+        if open > 0 && self.printed.borrow().answers > self.before.answers {
+            self.now.wait_for(|now| now.open < open).await.ok()?;
         }
         Some(())
     }
 
-    /// Waits until nothing goes on, or a question is open and was told; `asked` and `before` are of the line before.
-    async fn turn(&mut self, asked: u64, before: Printed) -> Option<(u64, Printed)> {
+    /// Waits until nothing goes on, or a question is open and was told.
+    async fn turn(&mut self) -> Option<()> {
         loop {
             let (now, printed) = (*self.now.borrow_and_update(), *self.printed.borrow_and_update());
-            let told = now.asked == asked || printed.asks > before.asks;
+            let told = now.asked == self.asked || printed.asks > self.before.asks;
             if now.running == 0 || now.open > 0 && told && !self.alone {
-                return Some((now.asked, printed));
+                (self.asked, self.before) = (now.asked, printed);
+                return Some(());
             }
             tokio::select! {
                 changed = self.now.changed() => changed.ok()?,
@@ -102,4 +92,10 @@ impl Pace {
             }
         }
     }
+}
+
+/// Waits until all lines that were handed on have been dealt with.
+pub(super) async fn dealt_with(to: &mpsc::Sender<String>) -> Option<()> {
+    to.send(NOTHING.to_owned()).await.ok()?;
+    to.reserve().await.ok().map(drop)
 }
