@@ -7,7 +7,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
 /// Long enough for any machine.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// A demonstration under way.
 pub(crate) struct Demo {
@@ -45,7 +45,9 @@ impl Demo {
         let line = match self.lines.recv_timeout(PATIENCE) {
             Ok(line) => line,
             Err(std::sync::mpsc::RecvTimeoutError::Disconnected) => return None,
-            Err(_) => panic!("nothing more came: {:#?}", self.printed),
+            Err(std::sync::mpsc::RecvTimeoutError::Timeout) => {
+                panic!("nothing more came: {:#?}", self.printed)
+            }
         };
         self.printed.push(line.clone());
         Some(line)
