@@ -170,7 +170,7 @@ fn event(session: usize, position: usize, token: &str, complete: bool) -> Option
     for (name, text) in [
         ("@context", "https://aaep-protocol.org/context/v1"),
         ("type", "aaep:agent.output.streaming"),
-        ("event_id", &*format!("evt_{session}_{position}")),
+        ("event_id", &*format!("evt_{session}x{position}")),
         ("session_id", &*format!("sess_{session}")),
         ("timestamp", "2026-11-15T12:00:00.000Z"),
         ("chunk", token),

@@ -5,6 +5,8 @@
 //! - [`Tool`]: a call that is open; it is closed by saying how it ended, or by dropping it.
 //! - [`Action`], [`Answer`], [`Granted`]: consent as a value. What is irreversible or of high risk is done with a [`Granted`]
 //!   only, and only a person's yes to exactly that call makes one.
+//! - `#[sayso::tool]`: a function that asks, announces itself and reports by itself; [`within`] carries the session to it.
+//! - `middleware`, with the feature `tower`: a layer around any agent that is a service.
 //! - [`Redact`]: secrets do not get into what people hear.
 //! - [`Error`]: who is at fault, and by which rule.
 //!
@@ -41,11 +43,17 @@
 #[cfg(not(any(feature = "client", feature = "embedded")))]
 compile_error!("a hub is needed: take the feature `client`, `embedded` or both");
 
+mod ambient;
+mod argument;
 mod consent;
+#[doc(hidden)]
+pub mod decorator;
 mod desk;
 mod error;
 mod hub;
 mod line;
+#[cfg(feature = "tower")]
+pub mod middleware;
 mod question;
 mod redact;
 mod session;
@@ -58,9 +66,13 @@ pub use self::hub::Connect;
 #[cfg(feature = "embedded")]
 pub use self::hub::Embedded;
 pub use self::hub::{Begin, Hub};
+pub use ambient::{Current, current, within};
+pub use argument::{Argument, Bound};
 pub use consent::{Action, Answer, By, Granted, Refused, Risk};
 pub use error::{Broken, CallError, Error, NotGranted, Stop};
 pub use question::{Clarified, Question};
 pub use redact::{Redact, Secrets, Untouched};
+#[cfg(feature = "macros")]
+pub use sayso_macros::tool;
 pub use session::{Call, Cause, Failure, HandOff, Progress, Session, Target, Tool};
 pub use words::Words;

@@ -74,6 +74,8 @@ pub(crate) struct Track {
     state: &'static str,
     /// Questions that are not resolved.
     asking: usize,
+    /// One was resolved while another was not: what it allowed goes on, and leaves the state of waiting for that time.
+    answered: bool,
     /// Calls that are open, and their tools.
     tools: BTreeMap<String, String>,
     writing: bool,
@@ -89,7 +91,18 @@ pub(crate) struct Track {
 impl Track {
     pub(crate) fn new(session: String, cleaner: Cleaner) -> Self {
         let (tools, cut, held) = (BTreeMap::new(), Cut::default(), Held::default());
-        Self { session, state: "idle", asking: 0, tools, writing: false, outputs: 0, cut, held, cleaner }
+        Self {
+            session,
+            state: "idle",
+            asking: 0,
+            answered: false,
+            tools,
+            writing: false,
+            outputs: 0,
+            cut,
+            held,
+            cleaner,
+        }
     }
 
     /// How many secrets were taken out.
@@ -135,7 +148,7 @@ impl Track {
             Intent::Event(event) => events.push(event.clone()),
             Intent::Invoke { event, .. } => {
                 if self.state != CALLING {
-                    events.extend(self.enter(CALLING));
+                    events.extend(if self.answered { Some(state(CALLING)) } else { self.enter(CALLING) });
                 }
                 events.push(event.clone());
             }
@@ -145,7 +158,7 @@ impl Track {
                 }
                 events.push(event.clone());
                 if self.tools.len() == 1 && self.state == CALLING {
-                    events.extend(self.enter(THINKING));
+                    events.push(state(if self.asking > 0 { WAITING } else { THINKING }));
                 }
             }
             Intent::HandOff(event) => {
@@ -167,14 +180,14 @@ impl Track {
             Intent::State { to, .. } if !asks => self.state = to,
             Intent::Invoke { call, tool, .. } => {
                 self.tools.insert(call.clone(), tool.clone());
-                if !asks {
+                if !asks || self.answered {
                     self.state = CALLING;
                 }
             }
             Intent::Complete { call, .. } => {
                 self.tools.remove(call);
                 if self.tools.is_empty() && self.state == CALLING {
-                    self.state = THINKING;
+                    self.state = self.after();
                 }
             }
             Intent::Output { complete, .. } => {
@@ -186,6 +199,7 @@ impl Track {
             }
             Intent::Ask { .. } => {
                 self.asking += 1;
+                self.answered = false;
                 self.state = WAITING;
             }
             Intent::HandOff(_) if !asks => self.state = "handing_off",
@@ -194,19 +208,30 @@ impl Track {
         }
     }
 
-    /// A question is resolved; the hub has said so to everybody.
+    /// A question is resolved; the hub has said so to everybody, and which state comes after it.
     pub(crate) fn resolved(&mut self) {
         self.asking = self.asking.saturating_sub(1);
-        if self.asking == 0 {
-            self.state = if self.tools.is_empty() { THINKING } else { CALLING };
+        self.answered = self.asking > 0;
+        self.state = self.after();
+    }
+
+    /// The state that there is when nothing else is said.
+    fn after(&self) -> &'static str {
+        match () {
+            () if self.asking > 0 => WAITING,
+            () if self.tools.is_empty() => THINKING,
+            () => CALLING,
         }
     }
 
     /// A change of state. While a person is asked there is none: to leave `awaiting_input` is to say that it is resolved.
     fn enter(&self, to: &str) -> Option<String> {
-        (self.asking == 0)
-            .then(|| format!(r#"{{"type":"aaep:agent.state.changed","urgency":"normal","to_state":"{to}"}}"#))
+        (self.asking == 0).then(|| state(to))
     }
+}
+
+fn state(to: &str) -> String {
+    format!(r#"{{"type":"aaep:agent.state.changed","urgency":"normal","to_state":"{to}"}}"#)
 }
 
 /// A tool that nobody waits for any more.

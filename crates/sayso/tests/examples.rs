@@ -54,6 +54,31 @@ async fn the_manual_loop_pays_on_a_yes_and_only_then() {
 }
 
 #[test]
+fn the_decorator_and_the_middleware_do_nothing_where_nobody_listens() {
+    assert_eq!(said(&mut example("decorator")), "Nothing was moved: nobody could be asked.\n");
+    assert_eq!(said(&mut example("middleware")), "Nothing was deleted: nobody could be asked.\n");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_decorator_and_the_middleware_act_on_a_yes_and_only_then() {
+    let mut stage = Stage::new(Kind::Embedded).await;
+    for (name, decision, words, end) in [
+        ("decorator", "accept", "Done; the receipt is 4711.\n", "session.completed"),
+        ("decorator", "reject", "Nothing was moved: the person refused.\n", "session.cancelled"),
+        ("middleware", "accept", "17 messages are gone.\n", "session.completed"),
+        ("middleware", "reject", "Nothing was deleted: the person refused.\n", "session.cancelled"),
+    ] {
+        let url = format!("http://{}", stage.address());
+        let mut command = example(name);
+        let running = tokio::task::spawn_blocking(move || said(command.env("SAYSO_URL", url)));
+        stage.person.decides(decision).await;
+        assert_eq!(running.await.unwrap(), words);
+        let heard = told(&stage.person.hears_until(end).await);
+        assert_eq!(heard.contains(&"tool.invoked".to_owned()), decision == "accept", "{heard:?}");
+    }
+}
+
+#[test]
 fn every_example_is_short() {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("examples");
     for file in std::fs::read_dir(folder).unwrap() {

@@ -27,8 +27,9 @@ impl Core {
         key: Option<&str>,
         now: i64,
     ) -> Answer {
-        let digest = Digest::of_all([session.as_bytes(), text.as_bytes(), &[u8::from(clarify)]]);
-        if let Some(answer) = self.remembered(who, key, &digest, Answer::Made) {
+        let keyed =
+            key.map(|key| (key, Digest::of_all([session.as_bytes(), text.as_bytes(), &[u8::from(clarify)]])));
+        if let Some(answer) = self.remembered(who, keyed.as_ref(), Answer::Made) {
             return answer;
         }
         let Some(agent) = self.own(who, session).map(|live| live.agent_and_person()) else {
@@ -43,7 +44,7 @@ impl Core {
         match self.put_question(session, text, clarify, now) {
             Ok(answer) => {
                 self.asked.take(&agent, 1, most, now);
-                self.remember(who, key, &digest, &answer, now);
+                self.remember(who, keyed.as_ref(), &answer, now);
                 Answer::Made(answer)
             }
             Err(answer) => answer,

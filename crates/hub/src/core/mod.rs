@@ -29,6 +29,7 @@ use std::sync::Arc;
 use aaep::check::Validator;
 use aaep::consent::{self, Decided, Questions};
 use aaep::event::{Event, Producer};
+use aaep::json::Tape;
 use aaep::negotiate::Offer;
 use aaep::shape;
 use journal::{Journal, Retention};
@@ -175,6 +176,8 @@ pub struct Core {
     floor: u64,
     /// When is looked again for what may be forgotten.
     trims_at: i64,
+    /// Room to read what an agent says, and the event that is made of it.
+    tapes: (Tape, Tape),
 }
 
 /// For so long, in milliseconds, the hub does nothing of itself after it could not write.
@@ -243,6 +246,7 @@ impl Core {
             too_early: false,
             last_round: false,
             position: 0,
+            tapes: <(Tape, Tape)>::default(),
             staged: Staged::default(),
             lost: BTreeSet::new(),
             stale: false,

@@ -7,6 +7,7 @@ mod say;
 mod tool;
 
 use std::future::Future;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use aaep::event::EventType;
@@ -53,12 +54,20 @@ const AT_ONCE: usize = 64 * 1024;
 pub struct Session {
     started: Started,
     cleaner: Cleaner,
-    calls: AtomicU64,
+    calls: Arc<AtomicU64>,
 }
 
 impl Session {
     pub(crate) fn new(started: Started, cleaner: Cleaner) -> Self {
-        Self { started, cleaner, calls: AtomicU64::new(0) }
+        Self { started, cleaner, calls: Arc::default() }
+    }
+
+    /// The same session, for who does not own it: letting go of this ends nothing.
+    pub(crate) fn handle(&self) -> Self {
+        let Started { id, stop, orders, at, .. } = &self.started;
+        let started =
+            Started { id: id.clone(), stop: stop.clone(), orders: orders.clone(), at: *at, ended: true };
+        Self { started, cleaner: self.cleaner.clone(), calls: self.calls.clone() }
     }
 
     /// Its id.

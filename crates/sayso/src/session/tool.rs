@@ -99,6 +99,8 @@ pub struct Tool<'s> {
     call: String,
     since: Instant,
     open: bool,
+    /// What [`run`](Self::run) says when it is done.
+    success: Option<Words>,
 }
 
 impl<'s> Tool<'s> {
@@ -119,7 +121,7 @@ impl<'s> Tool<'s> {
             }
         });
         // Made before it is said: if this future is dropped meanwhile, the call is closed all the same.
-        let open = Self { session, name: tool, call, since: Instant::now(), open: true };
+        let open = Self { session, name: tool, call, since: Instant::now(), open: true, success: None };
         let intent = Intent::Invoke { call: open.call.clone(), tool: open.name.clone(), event };
         match session.say(intent).await {
             Ok(_) => Ok(open),
@@ -151,8 +153,14 @@ impl<'s> Tool<'s> {
         self.close("timeout", &Words::new(why.as_str()), Some(&why)).await
     }
 
-    pub(super) async fn run<T, E: fmt::Display>(
-        self,
+    /// In other words than that it is done.
+    pub(crate) fn success(mut self, words: Option<Words>) -> Self {
+        self.success = words;
+        self
+    }
+
+    pub(crate) async fn run<T, E: fmt::Display>(
+        mut self,
         tool: impl Future<Output = Result<T, E>>,
         limit: Option<Duration>,
     ) -> Result<T, CallError<E>> {
@@ -166,7 +174,8 @@ impl<'s> Tool<'s> {
         };
         match ended {
             Some(Ok(value)) => {
-                let words = Words::new(format!("{} is done.", self.name));
+                let words = self.success.take();
+                let words = words.unwrap_or_else(|| Words::new(format!("{} is done.", self.name)));
                 self.close("success", &words, None).await?;
                 Ok(value)
             }
