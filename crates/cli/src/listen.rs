@@ -1,6 +1,6 @@
 //! `sayso listen`: a person hears agents, and answers.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use aaep::event::Verbosity;
 use clap::ValueEnum;
@@ -14,7 +14,7 @@ use crate::print::{in_words, tell};
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// The hub's address, as it prints it: http://HOST:PORT
+    /// The hub's address, as it prints it: http://HOST:PORT or https://HOST:PORT
     url: String,
     /// How much is said.
     #[arg(long, value_enum, default_value_t = Much::Normal)]
@@ -37,6 +37,9 @@ pub(crate) struct Arguments {
     /// A file with the token.
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
+    /// A file of certificates (PEM) to trust besides those that the system trusts, for https.
+    #[arg(long, value_name = "FILE")]
+    ca: Option<PathBuf>,
 }
 
 /// How much is said.
@@ -79,7 +82,11 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
 }
 
 fn listened(arguments: &Arguments) -> Result<(), String> {
-    let address = Address::parse(&arguments.url, token(arguments)?).map_err(|why| why.to_string())?;
+    let mut address = Address::parse(&arguments.url, token(arguments)?).map_err(|why| why.to_string())?;
+    if let Some(path) = &arguments.ca {
+        let text = std::fs::read(path).map_err(|error| cannot_read(path, &error))?;
+        address = address.trusting(&text).map_err(|why| why.to_string())?;
+    }
     let mut settings = Settings::new(address);
     settings.tastes = Tastes {
         verbosity: arguments.verbosity.verbosity(),
@@ -139,8 +146,7 @@ fn token(arguments: &Arguments) -> Result<Option<String>, String> {
         return Ok(Some(token.clone()));
     }
     if let Some(path) = &arguments.token_file {
-        let text = std::fs::read_to_string(path)
-            .map_err(|error| format!("cannot read {}: {}", path.display(), in_words(&error)))?;
+        let text = std::fs::read_to_string(path).map_err(|error| cannot_read(path, &error))?;
         let token = text.trim();
         if token.is_empty() {
             return Err(format!("{} has no token in it", path.display()));
@@ -148,6 +154,10 @@ fn token(arguments: &Arguments) -> Result<Option<String>, String> {
         return Ok(Some(token.to_owned()));
     }
     Ok(std::env::var("SAYSO_TOKEN").ok().filter(|token| !token.is_empty()))
+}
+
+fn cannot_read(path: &Path, error: &std::io::Error) -> String {
+    format!("cannot read {}: {}", path.display(), in_words(error))
 }
 
 pub(crate) fn language(tag: &str) -> Result<String, &'static str> {

@@ -1,5 +1,7 @@
 //! Text from strangers, made harmless for people who read or hear it line by line.
 
+use std::fmt::Write;
+
 use crate::Kind;
 
 /// The text on lines of its own, with nothing in it that acts on a terminal, hides, turns a line around, or looks like the
@@ -40,7 +42,7 @@ pub fn plain(text: &str, one_line: bool) -> String {
                 out.push(' ');
             }
             if c.is_control() {
-                out.push_str(&format!("\\u{{{:x}}}", u32::from(c)));
+                let _ = write!(out, "\\u{{{:x}}}", u32::from(c));
             } else {
                 out.push(c);
             }
@@ -95,12 +97,46 @@ fn is_colon(c: char) -> bool {
     )
 }
 
+/// Also within a longer word: a terminal ends its rows wherever they are full.
 fn ends_with_our_word(text: &str) -> bool {
     Kind::ALL.iter().any(|kind| {
-        let word = kind.word();
-        text.len().checked_sub(word.len()).and_then(|at| text.get(at..)).is_some_and(|end| {
-            let before = text.get(..text.len() - word.len()).and_then(|before| before.chars().next_back());
-            end.eq_ignore_ascii_case(word) && !before.is_some_and(char::is_alphanumeric)
-        })
+        let from = text.len().checked_sub(kind.word().len());
+        from.and_then(|from| text.get(from..)).is_some_and(|end| end.eq_ignore_ascii_case(kind.word()))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_acts_on_a_terminal_is_spelled_out_or_left_out() {
+        for (text, shown) in [
+            ("a\u{1b}[2Jb", "a\\u{1b}[2Jb"),
+            ("\u{9b}31m", "\\u{9b}31m"),
+            ("bell\u{7} and\u{8} back", "bell\\u{7} and\\u{8} back"),
+            ("\u{202e}txt\u{202c}\u{2066}x\u{2069}", "txtx"),
+            ("שלום\u{200f}!", "שלום!"),
+            ("می\u{200c}خواهم 👩\u{200d}🚀", "می\u{200c}خواهم 👩\u{200d}🚀"),
+            ("tag\u{e0061}\u{e007f}s \u{200b}and\u{feff}", "tags and"),
+            ("  many \t\u{a0}\u{3000} spaces  ", "many spaces"),
+            ("ASK: Error： Tool\u{200b}: task:", "ASK : Error ： Tool : task :"),
+            ("12:30, mask", "12:30, mask"),
+        ] {
+            assert_eq!(plain(text, true), shown, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn ends_of_lines_are_ends_of_lines_or_spaces() {
+        let text = "\r\na\r\nb\u{85}c\u{2028}d\u{2029}e\u{b}f\u{c}g\n\n\n h \n";
+        assert_eq!(plain(text, false), "a\nb\nc\nd\ne\nf\ng\nh");
+        assert_eq!(plain(text, true), "a b c d e f g h");
+    }
+
+    #[test]
+    fn marks_do_not_pile_up() {
+        assert_eq!(plain(&format!("e{}", "\u{301}".repeat(500)), true).chars().count(), 9);
+        assert_eq!(plain("ọ̀gbẹ́ni", true), "ọ̀gbẹ́ni");
+    }
 }

@@ -9,33 +9,46 @@ use crate::{Announcement, Kind};
 /// Announcements in the order in which they should be said: the critical first, then the others as they came. What is said in
 /// the background is replaced by its successor of the same sort.
 ///
-/// Nothing critical is ever lost. Of the rest, what does not fit is counted, and the count is said.
+/// Nothing critical is lost; only of a flood that nobody could hear, more than five times what is kept of the rest, the count is
+/// said instead. Of the rest, what does not fit is counted, and the count is said.
 ///
 /// ```
 /// use listen::{Announcement, Kind, Queue};
 /// let mut queue = Queue::new(10);
 /// queue.push(Announcement::own(Kind::Notice, "Connected."));
-/// assert_eq!(queue.next().unwrap().text, "Connected.");
-/// assert!(queue.next().is_none());
+/// assert_eq!(queue.take().unwrap().text, "Connected.");
+/// assert!(queue.take().is_none());
 /// ```
 #[derive(Debug)]
 pub struct Queue {
     critical: VecDeque<Announcement>,
     others: VecDeque<Announcement>,
     left_out: u64,
+    urgent_left_out: u64,
     limit: usize,
 }
+
+/// So many times as many critical announcements are kept as others.
+const URGENT: usize = 5;
 
 impl Queue {
     /// One that keeps so many announcements.
     pub fn new(limit: usize) -> Self {
-        Self { critical: VecDeque::new(), others: VecDeque::new(), left_out: 0, limit: limit.max(1) }
+        Self {
+            critical: VecDeque::new(),
+            others: VecDeque::new(),
+            left_out: 0,
+            urgent_left_out: 0,
+            limit: limit.max(1),
+        }
     }
 
     /// Takes one in.
     pub fn push(&mut self, announcement: Announcement) {
         if announcement.is_critical() {
-            if self.critical.back() != Some(&announcement) {
+            if self.critical.len() >= self.limit.saturating_mul(URGENT) {
+                self.urgent_left_out += 1;
+            } else {
                 self.critical.push_back(announcement);
             }
             return;
@@ -61,9 +74,18 @@ impl Queue {
     }
 
     /// The next one to be said.
-    pub fn next(&mut self) -> Option<Announcement> {
+    pub fn take(&mut self) -> Option<Announcement> {
         if let Some(critical) = self.critical.pop_front() {
             return Some(critical);
+        }
+        if self.urgent_left_out > 0 {
+            let count = std::mem::take(&mut self.urgent_left_out);
+            let text = format!(
+                "{count} more urgent announcements came than can be said. Ask for the status to hear what is open."
+            );
+            let mut flood = Announcement::own(Kind::Error, text);
+            flood.urgency = Urgency::Critical;
+            return Some(flood);
         }
         if self.left_out > 0 {
             let count = std::mem::take(&mut self.left_out);

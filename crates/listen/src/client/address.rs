@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use super::tls::Tls;
+
 /// The address of a hub, and the token by which it lets in.
 ///
 /// ```
@@ -16,6 +18,9 @@ pub struct Address {
     /// What stands before the routes; mostly nothing.
     pub(super) base: String,
     pub(super) token: Option<String>,
+    pub(super) tls: Option<Tls>,
+    /// Where messages go.
+    pub(super) messages: &'static str,
 }
 
 /// Why a text is no address.
@@ -37,16 +42,14 @@ impl fmt::Debug for Address {
 }
 
 impl Address {
-    /// Takes `http://HOST:PORT`, and a bearer token where one is needed.
+    /// Takes `http://HOST:PORT` or `https://HOST:PORT`, and a bearer token where one is needed.
     pub fn parse(url: &str, token: Option<String>) -> Result<Self, BadAddress> {
         let bad =
             |why: &str| Err(BadAddress(format!("{} is no hub's address: {why}", crate::plain(url, true))));
         let Some((scheme, rest)) = url.split_once("://") else { return bad("write http://HOST:PORT") };
-        if scheme.eq_ignore_ascii_case("https") {
-            return bad("https is not spoken here yet; reach the hub through a tunnel or on its own machine");
-        }
-        if !scheme.eq_ignore_ascii_case("http") {
-            return bad("write http://HOST:PORT");
+        let secure = scheme.eq_ignore_ascii_case("https");
+        if !secure && !scheme.eq_ignore_ascii_case("http") {
+            return bad("write http://HOST:PORT or https://HOST:PORT");
         }
         let (authority, base) = rest.find('/').map_or((rest, ""), |at| rest.split_at(at));
         if authority.is_empty() || authority.contains(['@', '?', '#', ' ']) || base.contains(['?', '#', ' '])
@@ -59,17 +62,51 @@ impl Address {
         if token.as_deref().is_some_and(|token| !token.bytes().all(|byte| byte.is_ascii_graphic())) {
             return Err(BadAddress("a token is plain ASCII text without spaces".to_owned()));
         }
-        Ok(Self { authority: authority.to_owned(), base: base.trim_end_matches('/').to_owned(), token })
+        let tls = secure.then(|| Tls::new(b"")).transpose().map_err(|why| BadAddress(why.to_owned()))?;
+        Ok(Self {
+            tls,
+            authority: authority.to_owned(),
+            base: base.trim_end_matches('/').to_owned(),
+            token,
+            messages: "/aaep/v1/replies",
+        })
+    }
+
+    /// Trusts these certificates too, in PEM.
+    pub fn trusting(mut self, certificates: &[u8]) -> Result<Self, BadAddress> {
+        self.tls = match self.tls {
+            Some(_) => Some(Tls::new(certificates).map_err(|why| BadAddress(why.to_owned()))?),
+            None => return Err(BadAddress("certificates are for https:// only".to_owned())),
+        };
+        Ok(self)
+    }
+
+    /// Whether others on the way can hear and change what is said.
+    pub fn is_in_the_clear(&self) -> bool {
+        let host = match self.authority.strip_prefix('[') {
+            Some(rest) => rest.split(']').next().unwrap_or(rest),
+            None => self.authority.split(':').next().unwrap_or_default(),
+        };
+        let local = host == "localhost" || host.parse().is_ok_and(|ip: std::net::IpAddr| ip.is_loopback());
+        self.tls.is_none() && !local
+    }
+
+    /// The same, of a producer that is no hub: it speaks the dialect of AAEP's own packages.
+    #[must_use]
+    pub fn without_hub(self) -> Self {
+        Self { messages: "/messages", ..self }
     }
 
     /// The address as a person would write it.
     pub fn url(&self) -> String {
-        format!("http://{}{}", self.authority, self.base)
+        let scheme = if self.tls.is_some() { "https" } else { "http" };
+        format!("{scheme}://{}{}", self.authority, self.base)
     }
 
     /// What to connect to: with a port, whether one was written or not.
     pub(super) fn peer(&self) -> String {
         let after_host = self.authority.rsplit_once(']').map_or(self.authority.as_str(), |(_, rest)| rest);
-        if after_host.contains(':') { self.authority.clone() } else { format!("{}:80", self.authority) }
+        let port = if self.tls.is_some() { 443 } else { 80 };
+        if after_host.contains(':') { self.authority.clone() } else { format!("{}:{port}", self.authority) }
     }
 }

@@ -17,7 +17,8 @@ use super::{Address, http};
 pub enum Heard {
     /// The stream is open, by this subscription. `notes` are the hub's, about what it does not give.
     Open {
-        /// The subscription; nothing where the producer knows none.
+        /// The subscription; nothing where the producer knows none: then it is no hub, and takes answers elsewhere
+        /// ([`Address::without_hub`]).
         subscription: Option<SubscriptionId>,
         /// What the hub says about its terms.
         notes: Option<String>,
@@ -26,6 +27,8 @@ pub enum Heard {
     },
     /// An event or a message, as JSON.
     Text(String),
+    /// Something came that is longer than can be taken; it is left out.
+    TooLong,
     /// The connection is lost; it is tried again.
     Lost(Lost),
     /// It is over, for this reason: nothing else will come.
@@ -55,7 +58,7 @@ const LONGEST_BLOCK: usize = 2 * 1024 * 1024;
 ///
 /// The first attempt must succeed, or it is over at once; after that every loss is tried again.
 pub async fn follow(to: Address, request: impl Fn() -> String, tell: mpsc::Sender<Heard>) {
-    let mut way = Way { to, subscription: None, last: None, replaced: false };
+    let mut way = Way { to, bare: false, subscription: None, last: None, replaced: false };
     let mut pause = SHORTEST_PAUSE;
     let mut before = false;
     loop {
@@ -84,6 +87,8 @@ pub async fn follow(to: Address, request: impl Fn() -> String, tell: mpsc::Sende
 
 struct Way {
     to: Address,
+    /// It is no hub but a producer by itself, which knows no handshake (`docs/interop.md`).
+    bare: bool,
     subscription: Option<SubscriptionId>,
     /// The id of the latest block.
     last: Option<String>,
@@ -105,7 +110,7 @@ impl Way {
     ) -> Ended {
         let resumed = self.subscription.is_some();
         let mut notes = None;
-        if self.subscription.is_none() {
+        if self.subscription.is_none() && !self.bare {
             match self.subscribe(&request()).await {
                 Ok(said) => notes = said,
                 // A hub that has no room now may have some later, for who was there before.
@@ -113,20 +118,20 @@ impl Way {
                 Err((lost, _)) => return Ended::NotHeard(lost),
             }
         }
-        let Some(subscription) = self.subscription.clone() else {
-            return Ended::NotHeard(Lost::Unreachable("there is no subscription".to_owned()));
+        let path = match &self.subscription {
+            Some(subscription) => format!("/aaep/v1/events?subscription_id={subscription}"),
+            None => "/events".to_owned(),
         };
-        let path = format!("/aaep/v1/events?subscription_id={subscription}");
         let mut headers = vec![("Accept", "text/event-stream"), ("Cache-Control", "no-cache")];
         headers.extend(self.last.as_deref().map(|last| ("Last-Event-ID", last)));
         let mut answer = match http::request(&self.to, "GET", &path, &headers, "").await {
             Ok(answer) => answer,
             Err(error) => return Ended::NotHeard(Lost::Unreachable(in_words(&error))),
         };
-        if answer.status != 200 || !answer.is_stream {
-            return Ended::NotHeard(self.not_let_in(answer.status));
+        if answer.head.status != 200 || !answer.head.is_stream {
+            return Ended::NotHeard(self.not_let_in(answer.head.status));
         }
-        let open = Heard::Open { subscription: Some(subscription), notes, resumed };
+        let open = Heard::Open { subscription: self.subscription.clone(), notes, resumed };
         if tell.send(open).await.is_err() {
             return Ended::Heard(Lost::Unreachable(String::new()));
         }
@@ -138,7 +143,7 @@ impl Way {
         let unreachable = |error: &io::Error| (Lost::Unreachable(in_words(error)), true);
         let answer = http::request(&self.to, "POST", "/aaep/v1/subscriptions", &[], request).await;
         let answer = answer.map_err(|error| unreachable(&error))?;
-        let (status, wait) = (answer.status, answer.retry_after);
+        let (status, wait) = (answer.head.status, answer.head.retry_after);
         let body = answer.body().await.map_err(|error| unreachable(&error))?;
         match Message::parse(&body) {
             Some(Message::SubscriptionAccepted(accepted)) => {
@@ -151,6 +156,10 @@ impl Way {
                     matches!(rejected.reason_code, ReasonCode::RateLimit | ReasonCode::TransportUnavailable);
                 Err((Lost::Refused(refusal(&rejected, wait)), passes))
             }
+            _ if matches!(status, 404 | 405) => {
+                self.bare = true;
+                Ok(None)
+            }
             _ if status / 100 == 5 => Err((Lost::Unreachable(format!("the hub answered {status}")), true)),
             _ => {
                 Err((Lost::Refused(format!("There is no hub at this address: it answered {status}.")), false))
@@ -161,6 +170,9 @@ impl Way {
     /// Why a subscription gives no stream.
     fn not_let_in(&mut self, status: u16) -> Lost {
         match status {
+            _ if self.bare => {
+                Lost::Refused(format!("There is no hub at this address: it answered {status}."))
+            }
             401 | 403 => Lost::Refused("The hub does not let this token in any more.".to_owned()),
             // It is forgotten, or its time to come back is over: a new one is made.
             404 | 410 => {
@@ -181,20 +193,16 @@ impl Way {
                 () = tell.closed() => return Lost::Unreachable(String::new()),
             };
             match more {
-                Ok(Ok(Some(bytes))) => {
-                    if parser.take(&bytes, &mut blocks).is_err() {
-                        return Lost::Unreachable(
-                            "the hub sent more in one event than can be taken".to_owned(),
-                        );
-                    }
-                }
+                Ok(Ok(Some(bytes))) => parser.take(&bytes, &mut blocks),
                 Ok(Ok(None)) => return self.ended("the hub has ended the connection"),
                 Ok(Err(error)) => return self.ended(&in_words(&error)),
                 Err(_) => return self.ended("the hub gives no sign of life"),
             }
             for block in blocks.drain(..) {
-                if let Some(text) = self.take(block)
-                    && tell.send(Heard::Text(text)).await.is_err()
+                let heard = if block.too_long { Some(Heard::TooLong) } else { None };
+                let said = self.take(block).map(Heard::Text);
+                if let Some(heard) = heard.or(said)
+                    && tell.send(heard).await.is_err()
                 {
                     return Lost::Unreachable(String::new());
                 }

@@ -1,9 +1,10 @@
 //! As much of HTTP/1.1 as a listener needs: one request on a connection, and its answer, whole or as a stream.
 
+use std::fmt::Write;
 use std::io;
 use std::time::Duration;
 
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
@@ -18,14 +19,24 @@ const LONGEST_BODY: usize = 1024 * 1024;
 
 /// An answer whose body is still to come.
 pub(super) struct Answer {
+    pub(super) head: Head,
+    stream: Box<dyn Stream>,
+    /// Bytes of the body that came with the head.
+    rest: Vec<u8>,
+}
+
+/// What the head of an answer says.
+pub(super) struct Head {
     pub(super) status: u16,
     pub(super) retry_after: Option<u64>,
     pub(super) is_stream: bool,
-    stream: TcpStream,
-    /// Bytes of the body that came with the head.
-    rest: Vec<u8>,
     length: Length,
 }
+
+/// Bytes both ways, plain or under TLS.
+trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
+
+impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
 
 /// How the end of a body is known.
 enum Length {
@@ -44,15 +55,19 @@ pub(super) async fn request(
 ) -> io::Result<Answer> {
     let head = head(to, method, path, headers, body.len());
     let exchange = async {
-        let mut stream = TcpStream::connect(to.peer()).await?;
-        stream.set_nodelay(true)?;
+        let socket = TcpStream::connect(to.peer()).await?;
+        socket.set_nodelay(true)?;
+        let mut stream: Box<dyn Stream> = match &to.tls {
+            Some(tls) => Box::new(tls.connect(&to.authority, socket).await?),
+            None => Box::new(socket),
+        };
         stream.write_all(head.as_bytes()).await?;
         stream.write_all(body.as_bytes()).await?;
+        stream.flush().await?;
         let mut bytes = Vec::new();
         loop {
-            if let Some(answer) = parse(&mut bytes)? {
-                let (status, retry_after, is_stream, length) = answer;
-                return Ok(Answer { status, retry_after, is_stream, stream, rest: bytes, length });
+            if let Some(head) = parse(&mut bytes)? {
+                return Ok(Answer { head, stream, rest: bytes });
             }
             if bytes.len() > LONGEST_HEAD {
                 return Err(odd("the head of its answer is too long"));
@@ -68,20 +83,20 @@ pub(super) async fn request(
 fn head(to: &Address, method: &str, path: &str, headers: &[(&str, &str)], length: usize) -> String {
     let mut head = format!("{method} {}{path} HTTP/1.1\r\nHost: {}\r\n", to.base, to.authority);
     if let Some(token) = &to.token {
-        head += &format!("Authorization: Bearer {token}\r\n");
+        let _ = write!(head, "Authorization: Bearer {token}\r\n");
     }
     for (name, value) in headers {
-        head += &format!("{name}: {value}\r\n");
+        let _ = write!(head, "{name}: {value}\r\n");
     }
     if method == "POST" {
-        head +=
-            &format!("Content-Type: application/json\r\nContent-Length: {length}\r\nConnection: close\r\n");
+        let _ = write!(head, "Content-Type: application/json\r\nContent-Length: {length}\r\n");
+        head += "Connection: close\r\n";
     }
     head + "\r\n"
 }
 
 /// The head, taken off the bytes; nothing if it is not whole yet.
-fn parse(bytes: &mut Vec<u8>) -> io::Result<Option<(u16, Option<u64>, bool, Length)>> {
+fn parse(bytes: &mut Vec<u8>) -> io::Result<Option<Head>> {
     let mut headers = [httparse::EMPTY_HEADER; 64];
     let mut response = httparse::Response::new(&mut headers);
     let used = match response.parse(bytes) {
@@ -105,7 +120,7 @@ fn parse(bytes: &mut Vec<u8>) -> io::Result<Option<(u16, Option<u64>, bool, Leng
     let is_stream = header("content-type").is_some_and(|value| value.starts_with("text/event-stream"));
     let retry_after = header("retry-after").and_then(|value| value.parse().ok());
     bytes.drain(..used);
-    Ok(Some((status, retry_after, is_stream, length)))
+    Ok(Some(Head { status, retry_after, is_stream, length }))
 }
 
 impl Answer {
@@ -125,7 +140,7 @@ impl Answer {
     pub(super) async fn more(&mut self) -> io::Result<Option<Vec<u8>>> {
         loop {
             let bytes = std::mem::take(&mut self.rest);
-            match &mut self.length {
+            match &mut self.head.length {
                 Length::Bytes(0) => return Ok(None),
                 Length::Bytes(left) if !bytes.is_empty() => {
                     let taken = bytes.get(..(*left).min(bytes.len())).unwrap_or_default().to_vec();
@@ -137,7 +152,7 @@ impl Answer {
                     let ended = chunks.take(&bytes, &mut taken)?;
                     if !taken.is_empty() {
                         if ended {
-                            self.length = Length::Bytes(0);
+                            self.head.length = Length::Bytes(0);
                         }
                         return Ok(Some(taken));
                     }
@@ -150,7 +165,7 @@ impl Answer {
             }
             let mut bytes = Vec::with_capacity(16 * 1024);
             if self.stream.read_buf(&mut bytes).await? == 0 {
-                return match self.length {
+                return match self.head.length {
                     Length::UntilClosed => Ok(None),
                     _ => Err(odd("it hung up in the middle")),
                 };
@@ -191,10 +206,10 @@ impl Chunks {
     fn take(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> io::Result<bool> {
         for byte in bytes {
             self.state = match (self.state, *byte) {
-                (Chunk::Size, b'\n') | (Chunk::Extension, b'\n') if self.left == 0 => Chunk::Trailer(false),
+                (Chunk::Size | Chunk::Extension, b'\n') if self.left == 0 => Chunk::Trailer(false),
                 (Chunk::Size | Chunk::Extension, b'\n') => Chunk::Data,
-                (Chunk::Size, b'\r') => Chunk::Size,
-                (Chunk::Size, b';') => Chunk::Extension,
+                (Chunk::Size, b'\r') | (Chunk::AfterData, b'\n') => Chunk::Size,
+                (Chunk::Size, b';') | (Chunk::Extension, _) => Chunk::Extension,
                 (Chunk::Size, digit) => {
                     let digit =
                         char::from(digit).to_digit(16).ok_or_else(|| odd("its chunks have no size"))?;
@@ -202,13 +217,11 @@ impl Chunks {
                     self.left += usize::try_from(digit).unwrap_or(0);
                     Chunk::Size
                 }
-                (Chunk::Extension, _) => Chunk::Extension,
                 (Chunk::Data, byte) => {
                     out.push(byte);
                     self.left -= 1;
                     if self.left == 0 { Chunk::AfterData } else { Chunk::Data }
                 }
-                (Chunk::AfterData, b'\n') => Chunk::Size,
                 (Chunk::AfterData, _) => Chunk::AfterData,
                 (Chunk::Trailer(false), b'\n') | (Chunk::Ended, _) => Chunk::Ended,
                 (Chunk::Trailer(true), b'\n') => Chunk::Trailer(false),

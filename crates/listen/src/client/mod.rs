@@ -2,13 +2,14 @@
 //!
 //! - `address`: where the hub is.
 //! - `http`: one request and its answer.
-//! - `sse`: blocks out of bytes.
+//! - `sse`: blocks out of bytes; `tls`: what is trusted.
 //! - `follow`: subscribes, hears, and comes back.
 
 mod address;
 mod follow;
 mod http;
 mod sse;
+mod tls;
 
 pub use address::{Address, BadAddress};
 pub use follow::{Heard, Lost, follow};
@@ -26,9 +27,9 @@ pub struct NotSent(pub String);
 
 /// Sends a reply, or another message of a listener.
 pub async fn send(to: &Address, message: &str) -> Result<(), NotSent> {
-    match http::request(to, "POST", "/aaep/v1/replies", &[], message).await {
-        Ok(answer) if answer.status / 100 == 2 => Ok(()),
-        Ok(answer) => Err(NotSent(format!("the hub answered {}", answer.status))),
+    match http::request(to, "POST", to.messages, &[], message).await {
+        Ok(answer) if answer.head.status / 100 == 2 => Ok(()),
+        Ok(answer) => Err(NotSent(format!("the hub answered {}", answer.head.status))),
         Err(error) => Err(NotSent(follow::in_words(&error))),
     }
 }

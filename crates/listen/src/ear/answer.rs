@@ -6,7 +6,8 @@ use aaep::message::{ClarificationReply, ConfirmationReply, DeadlineExtend, Messa
 use aaep::{SessionId, Timestamp, consent};
 
 use super::question::{Question, Subject};
-use super::{Ear, OVERDUE, spoken, words};
+use super::tell::spoken;
+use super::{Ear, OVERDUE, words};
 use crate::{Announcement, Kind};
 
 /// Why an answer was not given.
@@ -40,7 +41,7 @@ impl std::fmt::Display for NotAnswered {
 impl std::error::Error for NotAnswered {}
 
 /// After a question went away by itself, an answer that names no question is not taken for another one.
-const SURPRISE: i64 = 3000;
+pub(super) const SURPRISE: i64 = 3000;
 
 impl Ear {
     /// Answers a confirmation: the message to send. It is given once.

@@ -2,12 +2,13 @@
 //!
 //! - `question`: what is open; `answer`: what the person says to it.
 //! - `track`: what is known of a session, and how far its outputs were heard.
-//! - `words`: the sentences.
+//! - `tell`: what is said of each event, and when; `words`: the sentences.
 //! - `seen`: ids, so that nothing is said twice.
 
 mod answer;
 mod question;
 mod seen;
+mod tell;
 #[cfg(test)]
 mod tests;
 mod track;
@@ -16,7 +17,7 @@ mod words;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use aaep::event::{Event, EventType, Payload, StateChanged, Urgency, Verbosity};
+use aaep::event::{Event, Payload, Verbosity};
 use aaep::json::{Kind as JsonKind, Tape};
 use aaep::message::{Boundary, EventFilters, Message};
 use aaep::shape::{self, Shaper, Wants};
@@ -82,19 +83,6 @@ pub struct Ear {
     out: VecDeque<Announcement>,
 }
 
-/// A change of state is said if it has lasted so long, and nothing else told of it.
-const STATE_LASTS: i64 = 4000;
-/// The same, for who wants to hear little.
-const STATE_LASTS_TERSE: i64 = 15_000;
-/// A session that changes its state all the time is not silent for longer.
-const STATE_SILENCE: i64 = 20_000;
-/// The same words about a state are not said again before so long.
-const STATE_AGAIN: i64 = 10_000;
-/// So many texts about states are remembered for that.
-const STATES: usize = 4;
-/// Between two announcements of progress.
-const PROGRESS: i64 = 5000;
-const PROGRESS_TERSE: i64 = 30_000;
 /// After its deadline, a question is held to be over, should the producer not say so.
 const OVERDUE: i64 = 5000;
 
@@ -243,7 +231,6 @@ impl Ear {
         let index = self.session_of(&event, now);
         let agent = event.envelope.producer.agent_id.clone();
         let outputs = self.limits.outputs;
-        let mut missing = false;
         let mut disorder = false;
         if let Some(session) = self.sessions.get_mut(index) {
             session.heard = now;
@@ -255,7 +242,9 @@ impl Ear {
             }
             if let Payload::OutputStreaming(chunk) = &mut event.payload {
                 let (repeated, gap) = session.fresh(&agent, chunk, outputs);
-                missing = gap;
+                if gap {
+                    session.missing_at = Some(chunk.position);
+                }
                 if repeated > 0 {
                     chunk.position += u64::try_from(chunk.chunk.chars().count()).unwrap_or(0);
                     chunk.chunk.drain(..repeated);
@@ -263,19 +252,17 @@ impl Ear {
                 }
             }
         }
-        if disorder || missing {
-            let what = if missing {
-                "Some words are missing here; they did not arrive."
-            } else {
-                "Events of this session came in the wrong order."
-            };
-            self.drain(now);
-            let mut notice = Announcement::own(Kind::Notice, what);
-            notice.session = Some(event.envelope.session_id.clone());
-            self.say(notice);
+        if disorder {
+            self.notice(&event, "Events of this session came in the wrong order.");
         }
         self.shaper.push(&Arc::new(event));
         self.drain(now);
+    }
+
+    fn notice(&mut self, event: &Event, text: &str) {
+        let mut notice = Announcement::own(Kind::Notice, text);
+        notice.session = Some(event.envelope.session_id.clone());
+        self.say(notice);
     }
 
     /// What the shaper lets go, in words.
@@ -308,194 +295,6 @@ impl Ear {
     fn session(&mut self, id: &SessionId) -> Option<&mut Session> {
         self.sessions.iter_mut().find(|session| session.id == *id)
     }
-
-    /// One event that was shaped, in words.
-    fn tell(&mut self, event: &Event, now: i64) {
-        let verbosity = self.tastes.verbosity.clone();
-        let session = event.envelope.session_id.clone();
-        let agent = words::agent(event);
-        let said = words::said(&event.payload, &verbosity);
-        let said_text = said.as_deref().unwrap_or_default();
-        if !matches!(event.payload, Payload::ProgressUpdated(_) | Payload::StateChanged(_))
-            && let Some(session) = self.session(&session)
-        {
-            // It tells more of what the agent does than the state would.
-            session.held_state = None;
-        }
-        match &event.payload {
-            Payload::SessionStarted(_) => {
-                let text = words::sentences(&[&format!("{agent} has begun."), said_text]);
-                self.say(spoken(event, Kind::Session, text));
-            }
-            Payload::SessionCompleted(_) => {
-                self.end(&session, now);
-                let text = words::sentences(&[&format!("{agent} is done."), said_text]);
-                self.say(spoken(event, Kind::Session, text));
-            }
-            Payload::SessionCancelled(cancelled) => {
-                self.end(&session, now);
-                let text = words::sentences(&[&words::cancelled(&agent, &cancelled.cancelled_by), said_text]);
-                self.say(spoken(event, Kind::Session, text));
-            }
-            Payload::SessionErrored(error) => {
-                self.end(&session, now);
-                let hint = error.remediation_hint.as_deref().map(|hint| plain(hint, true));
-                let failed = format!("{agent} has failed.");
-                let mut parts = vec![failed.as_str(), said_text, words::errored(error)];
-                if let Some(hint) = &hint {
-                    parts.extend(["What you can do:", hint]);
-                }
-                let text = words::sentences(&parts);
-                self.say(spoken(event, Kind::Error, text));
-            }
-            Payload::StateChanged(change) => self.tell_state(event, change, said, now),
-            Payload::ProgressUpdated(update) => {
-                let text = said.unwrap_or_else(|| words::progress(update));
-                self.tell_progress(event, text, now);
-            }
-            Payload::ToolInvoked(call) => {
-                let warning = if call.irreversible == Some(true) { "This can never be undone." } else { "" };
-                let text = words::sentences(&[said_text, warning]);
-                if let Some(session) = self.session(&session) {
-                    session.doing.clone_from(&text);
-                }
-                self.say(spoken(event, Kind::Tool, text));
-            }
-            Payload::ToolCompleted(done) => {
-                let text = words::tool_done(done, said.as_deref());
-                self.say(spoken(event, Kind::Tool, text));
-            }
-            Payload::OutputStreaming(chunk) => {
-                let kind = chunk.content_type.as_deref().unwrap_or("text/plain");
-                if !kind.starts_with("text/") {
-                    if chunk.complete {
-                        let text = format!("{agent} has sent data of the type {}.", plain(kind, true));
-                        self.say(spoken(event, Kind::Agent, text));
-                    }
-                    return;
-                }
-                let text = plain(&chunk.chunk, false);
-                if !text.is_empty() {
-                    self.say(spoken(event, Kind::Agent, text));
-                }
-            }
-            Payload::AwaitingConfirmation(asked) => {
-                let summary = words::summary(&event.payload, &verbosity);
-                self.open(Question::confirmation(event, asked, summary), event, now);
-            }
-            Payload::AwaitingClarification(asked) => {
-                self.open(Question::clarification(event, asked), event, now)
-            }
-            Payload::HandoffRequested(request) => {
-                let reason = plain(&request.reason, true);
-                let handing = words::handoff(&agent, request);
-                let said = if said_text == reason { "" } else { said_text };
-                let text = words::sentences(&[&handing, said, "The reason:", &reason]);
-                self.say(spoken(event, Kind::Handoff, text));
-            }
-            _ => {
-                let kind = if event.envelope.event_type.is_critical() { Kind::Error } else { Kind::Notice };
-                let text = words::unknown(event);
-                self.say(spoken(event, kind, text));
-            }
-        }
-    }
-
-    /// A change of state: how a question was settled, what holds after a gap, or what the agent does now.
-    fn tell_state(&mut self, event: &Event, change: &StateChanged, said: Option<String>, now: i64) {
-        let id = &event.envelope.session_id;
-        self.settle(event, change, now);
-        let agent = words::agent(event);
-        let state = words::state(&change.to_state);
-        let doing = format!("{agent} {state}.");
-        let verbosity = self.tastes.verbosity.clone();
-        let asked = self.questions.iter().any(|question| question.session == *id);
-        let Some(session) = self.session(id) else { return };
-        session.held_state = None;
-        let text = said.clone().unwrap_or_else(|| doing.clone());
-        session.doing = said.clone().unwrap_or_else(|| format!("It {state}."));
-        let mut announcement = spoken(event, Kind::Agent, text.clone());
-        if change.from_state == change.to_state && !asked {
-            // Who joins late, or comes back after a gap, is told how things stand.
-            announcement.text = words::sentences(&[&doing, said.as_deref().unwrap_or_default()]);
-            return self.say(announcement);
-        }
-        if change.to_state == "awaiting_input" {
-            // The question itself says so.
-            return;
-        }
-        session.said_states.retain(|(at, _)| now.saturating_sub(*at) < STATE_AGAIN);
-        if session.said_states.iter().any(|(_, earlier)| *earlier == text) {
-            return;
-        }
-        let lasts = match verbosity {
-            Verbosity::Detailed => 0,
-            Verbosity::Terse => STATE_LASTS_TERSE,
-            _ => STATE_LASTS,
-        };
-        let due = now.saturating_add(lasts).min(session.spoke.saturating_add(STATE_SILENCE)).max(now);
-        session.held_state = Some((due, announcement));
-        if lasts == 0 {
-            self.wake(now);
-        }
-    }
-
-    fn tell_progress(&mut self, event: &Event, text: String, now: i64) {
-        if text.is_empty() {
-            return;
-        }
-        let pause = match self.tastes.verbosity {
-            Verbosity::Detailed => 0,
-            Verbosity::Terse => PROGRESS_TERSE,
-            _ => PROGRESS,
-        };
-        let asks = self.questions.iter().any(|question| question.session == event.envelope.session_id);
-        if asks && reminds(&text) {
-            // The hub reminds of the time that is left; here that is said in the words of the question.
-            return;
-        }
-        let mut announcement = spoken(event, Kind::Progress, text);
-        if event.envelope.urgency.is_none() {
-            announcement.urgency = Urgency::Background;
-        }
-        let Some(session) = self.session(&event.envelope.session_id) else { return };
-        let same = session.said_progress.as_ref().is_some_and(|(_, earlier)| *earlier == announcement.text);
-        let from = session.said_progress.as_ref().map_or(i64::MIN, |(at, _)| at.saturating_add(pause));
-        session.held_progress = (!same).then_some((from, announcement));
-        self.wake(now);
-    }
-
-    /// What is due: states that have lasted, progress, reminders, questions that are over.
-    fn wake(&mut self, now: i64) {
-        let mut due = Vec::new();
-        for session in &mut self.sessions {
-            if let Some((_, announcement)) = session.held_state.take_if(|(at, _)| *at <= now) {
-                if session.said_states.len() >= STATES {
-                    session.said_states.pop_front();
-                }
-                session.said_states.push_back((now, announcement.text.clone()));
-                due.push(announcement);
-            }
-            if let Some((_, announcement)) = session.held_progress.take_if(|(at, _)| *at <= now) {
-                session.said_progress = Some((now, announcement.text.clone()));
-                due.push(announcement);
-            }
-        }
-        for announcement in due {
-            self.say(announcement);
-        }
-        self.wake_questions(now);
-    }
-
-    /// A session is over, and with it what it asked.
-    fn end(&mut self, id: &SessionId, now: i64) {
-        self.withdraw_all(id, now);
-        if let Some(session) = self.session(id) {
-            session.ended = true;
-            session.held_state = None;
-            session.held_progress = None;
-        }
-    }
 }
 
 /// What is asked of the shaper: everything, in the person's words, text in sentences.
@@ -512,28 +311,4 @@ fn wants(tastes: &Tastes) -> Wants {
         clarifications: true,
         ..Wants::default()
     }
-}
-
-/// Whether progress is the hub's reminder of a question's time, which has no other sign than its words.
-fn reminds(text: &str) -> bool {
-    let count = text.strip_suffix(" seconds are left to answer.");
-    count.is_some_and(|count| !count.is_empty() && count.bytes().all(|byte| byte.is_ascii_digit()))
-}
-
-/// An announcement of an event.
-fn spoken(event: &Event, kind: Kind, text: String) -> Announcement {
-    let urgency = if event.envelope.event_type.is_critical() {
-        Urgency::Critical
-    } else {
-        event.envelope.urgency.clone().unwrap_or(Urgency::Normal)
-    };
-    let mut announcement = Announcement::own(kind, text);
-    announcement.urgency = urgency;
-    announcement.language = words::language(event);
-    announcement.direction = words::direction(event);
-    announcement.session = Some(event.envelope.session_id.clone());
-    if matches!(event.envelope.event_type, EventType::StateChanged) && event.envelope.urgency.is_none() {
-        announcement.urgency = Urgency::Background;
-    }
-    announcement
 }

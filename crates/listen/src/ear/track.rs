@@ -26,6 +26,8 @@ pub struct Session {
     /// The latest sequence number.
     pub(super) sequence: Option<u64>,
     pub(super) told_disorder: bool,
+    /// In front of this place of an output, something did not arrive.
+    pub(super) missing_at: Option<u64>,
     /// A change of state that is said if it lasts.
     pub(super) held_state: Option<(i64, Announcement)>,
     /// What was said of states lately.
@@ -47,12 +49,19 @@ impl Session {
             spoke: now,
             sequence: None,
             told_disorder: false,
+            missing_at: None,
             held_state: None,
             said_states: VecDeque::new(),
             held_progress: None,
             said_progress: None,
             outputs: VecDeque::new(),
         }
+    }
+
+    /// Of how many outputs it is known how far they were heard.
+    #[cfg(test)]
+    pub(super) fn outputs(&self) -> usize {
+        self.outputs.len()
     }
 
     /// What of a chunk was not heard before; whether something in front of it was never heard.

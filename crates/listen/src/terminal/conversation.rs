@@ -21,9 +21,22 @@ pub(super) enum Act {
     Quit,
 }
 
-/// Takes one line. `requests` says whether there is somebody for what is neither a command nor an answer.
-pub(super) fn take(ear: &mut Ear, line: &str, requests: bool, now: i64) -> Vec<Act> {
+/// What there is besides the questions.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Around {
+    /// Somebody takes what is neither a command nor an answer.
+    pub(super) requests: bool,
+    /// There is a hub, which stops agents and gives more time; a producer by itself does neither.
+    pub(super) hub: bool,
+}
+
+/// Takes one line.
+pub(super) fn take(ear: &mut Ear, line: &str, around: Around, now: i64) -> Vec<Act> {
+    let requests = around.requests;
     match Typed::read(line) {
+        Typed::MoreTime(_) | Typed::Stop(_) if !around.hub => {
+            vec![say(Kind::Error, "This agent has no hub, which alone could do that. Nothing was sent.")]
+        }
         Typed::Nothing => nothing(ear, now),
         Typed::Decision { yes, whole, question } => match target(ear, question, now) {
             Ok(number) => decide(ear, number, yes, whole, line, now),
@@ -363,4 +376,136 @@ fn help(requests: bool) -> Vec<Act> {
         lines.push("Anything else is taken for what you want the assistant to do.");
     }
     vec![say(Kind::Help, lines.join("\n"))]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Limits;
+
+    const NOW: i64 = 1_779_631_200_000;
+    const ALONE: Around = Around { requests: false, hub: true };
+    const WITH_REQUESTS: Around = Around { requests: true, hub: true };
+
+    fn ear(questions: &[&str]) -> Ear {
+        let mut ear = Ear::new(Tastes::default(), Limits::default());
+        ear.subscribe(aaep::SubscriptionId::parse("sub_1").unwrap());
+        for (at, question) in questions.iter().enumerate() {
+            ear.hear(
+                &format!(
+                    r#"{{"@context":"https://aaep-protocol.org/context/v1","type":"aaep:agent.awaiting.{question},"event_id":"evt_{at}","session_id":"sess_{at}","timestamp":"2026-05-24T14:00:00.000Z","producer":{{"agent_id":"bank"}},"reply_token":"rpl_{at}","timeout_seconds":120}}"#
+                ),
+                NOW,
+            );
+        }
+        while ear.next(NOW).is_some() {}
+        ear
+    }
+
+    const GRAVE: &str =
+        r#"confirmation","action":"A","consequence":"C","default_decision":"reject","irreversible":true"#;
+    const LIGHT: &str =
+        r#"confirmation","action":"A","consequence":"C","default_decision":"reject","risk_level":"low""#;
+    const WORDS: &str = r#"clarification","question":"Q?""#;
+    const CHOICES: &str = r#"clarification","question":"Q?","choices":[{"value":"a","label":"The first"},{"value":"b","label":"The second"}]"#;
+    const COUNT: &str = r#"clarification","question":"Q?","accepted_response_kinds":["numeric"]"#;
+
+    /// What is sent for a line, by its end; nothing if nothing is.
+    fn sent(questions: &[&str], line: &str, around: Around) -> Option<String> {
+        let mut ear = ear(questions);
+        take(&mut ear, line, around, NOW).into_iter().find_map(|act| match act {
+            Act::Send { message, .. } => Some(message),
+            Act::Request(text) => Some(format!("request {text}")),
+            _ => None,
+        })
+    }
+
+    #[test]
+    fn only_what_was_meant_as_an_answer_is_one() {
+        let accept = r#""reply_token":"rpl_0","decision":"accept""#;
+        let reject = r#""reply_token":"rpl_0","decision":"reject""#;
+        let table: &[(&[&str], &str, Option<&str>)] = &[
+            (&[GRAVE], "yes", Some(accept)),
+            (&[GRAVE], "Accept", Some(accept)),
+            (&[GRAVE], "yes 1", Some(accept)),
+            (&[GRAVE], "1 accept", Some(accept)),
+            (&[GRAVE], "answer yes", Some(accept)),
+            (&[GRAVE], "no", Some(reject)),
+            (&[GRAVE], "n", Some(reject)),
+            (&[GRAVE], "2", Some(reject)),
+            (&[GRAVE], "1", None),
+            (&[GRAVE], "y", None),
+            (&[GRAVE], "y 1", None),
+            (&[GRAVE], "answer y", None),
+            (&[GRAVE], "", None),
+            (&[GRAVE], "3", None),
+            (&[GRAVE], "yes 2", None),
+            (&[GRAVE], "yes no", None),
+            (&[GRAVE], "yess", None),
+            (&[GRAVE], "ｙｅｓ", None),
+            (&[LIGHT], "1", Some(accept)),
+            (&[LIGHT], "y", Some(accept)),
+            (&[LIGHT], "2", Some(reject)),
+            (&[LIGHT, LIGHT], "yes", None),
+            (&[LIGHT, LIGHT], "1", None),
+            (&[LIGHT, LIGHT], "yes 1", Some(accept)),
+            (&[WORDS, LIGHT], "Lagos", None),
+            (&[WORDS, LIGHT], "1 New York", Some(r#""reply_token":"rpl_0","response":"New York""#)),
+            (&[WORDS], "Lagos", Some(r#""response":"Lagos""#)),
+            (&[WORDS], "yes", Some(r#""response":"yes""#)),
+            (&[WORDS], "5 euro", Some(r#""response":"5 euro""#)),
+            (&[WORDS], "answer stop", Some(r#""response":"stop""#)),
+            (&[WORDS], "answer 5 euro", Some(r#""response":"5 euro""#)),
+            (&[WORDS], "status", None),
+            (&[CHOICES], "2", Some(r#""response":"b""#)),
+            (&[CHOICES], "the first", Some(r#""response":"a""#)),
+            (&[CHOICES], "3", None),
+            (&[CHOICES], "the third", None),
+            (&[COUNT], "12", Some(r#""response":12"#)),
+            (&[COUNT], "twelve", None),
+            (&[], "yes", None),
+            (&[], "1", None),
+        ];
+        for (questions, line, expected) in table {
+            let told = sent(questions, line, ALONE);
+            match expected {
+                Some(part) => {
+                    assert!(told.as_ref().is_some_and(|told| told.contains(part)), "{line:?}: {told:?}")
+                }
+                None => assert_eq!(told, None, "{line:?} to {questions:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_neither_a_command_nor_an_answer_is_a_request() {
+        for (questions, line, expected) in [
+            (&[][..], "Transfer 250 euros", Some("request Transfer 250 euros")),
+            (&[], "5 euro to Ben", Some("request 5 euro to Ben")),
+            (&[GRAVE], "Transfer 250 euros", Some("request Transfer 250 euros")),
+            (&[GRAVE], "yes", Some("accept")),
+            (&[WORDS], "Lagos", Some("\"response\":\"Lagos\"")),
+            (&[], "yes", None),
+            (&[], "status", None),
+        ] {
+            let told = sent(questions, line, WITH_REQUESTS);
+            match expected {
+                Some(part) => {
+                    assert!(told.as_ref().is_some_and(|told| told.contains(part)), "{line:?}: {told:?}")
+                }
+                None => assert_eq!(told, None, "{line:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn of_several_agents_one_is_stopped() {
+        assert_eq!(sent(&[GRAVE, GRAVE], "stop", ALONE), None);
+        assert!(sent(&[GRAVE, GRAVE], "stop 2", ALONE).unwrap().contains("sess_1"));
+        assert!(sent(&[GRAVE], "stop", ALONE).unwrap().contains("sess_0"));
+        let all = take(&mut ear(&[GRAVE, GRAVE]), "stop all", ALONE, NOW);
+        assert_eq!(all.iter().filter(|act| matches!(act, Act::Send { .. })).count(), 2);
+        assert_eq!(sent(&[GRAVE], "stop", Around { hub: false, ..ALONE }), None);
+        assert_eq!(sent(&[GRAVE], "more time", Around { hub: false, ..ALONE }), None);
+    }
 }

@@ -1,24 +1,23 @@
 //! `sayso listen`: lines, one after the other, each with a word in front. Nothing is repainted.
 //!
 //! - `typed`: what a line means by itself; `conversation`: what it means now, and what follows from it.
+//! - `talk`: what is heard, typed and said, one thing at a time.
 //! - `printed`: announcements as lines or as JSON.
 
 mod conversation;
 mod printed;
+mod talk;
 mod typed;
 
-use std::io::{self, BufRead, Write};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::io::{self, BufRead, Read, Write};
 
-use aaep::event::Decision;
-use aaep::{SessionId, SubscriptionId};
-use tokio::sync::{mpsc, oneshot};
-use tokio::task::JoinSet;
-use tokio::time::{Instant, sleep_until, timeout};
+use aaep::SessionId;
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio::time::sleep_until;
 
-use crate::client::{self, Address, Heard, Lost};
-use crate::{Announcement, Ear, Kind, Limits, Queue, Subject, Tastes, Voice};
-use conversation::Act;
+use crate::client::{self, Address};
+use crate::{Announcement, Limits, Tastes, Voice};
+use talk::Talk;
 
 /// How somebody listens.
 #[derive(Clone, Debug)]
@@ -85,10 +84,8 @@ pub enum Order {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure(pub String);
 
-/// Between two looks at whether a voice is free.
-const VOICE: Duration = Duration::from_millis(50);
-/// For what is under way, and to say good-bye.
-const FAREWELL: Duration = Duration::from_secs(2);
+/// Bytes of a line that is typed.
+const LONGEST_LINE: u64 = 64 * 1024;
 /// Announcements and answers that wait for each other.
 const WAITING: usize = 64;
 
@@ -97,71 +94,67 @@ pub fn stdin() -> mpsc::Receiver<String> {
     let (lines, input) = mpsc::channel(WAITING);
     std::thread::spawn(move || {
         let mut stdin = io::stdin().lock();
-        let mut line = Vec::new();
-        // What is no text is shown as such, and answers nothing.
-        while stdin.read_until(b'\n', &mut line).is_ok_and(|read| read > 0) {
-            let text = String::from_utf8_lossy(&line).into_owned();
-            if lines.blocking_send(text).is_err() {
+        while let Some(line) = next_line(&mut stdin) {
+            if lines.blocking_send(line).is_err() {
                 return;
             }
-            line.clear();
         }
     });
     input
 }
 
+/// The next line; one that is too long becomes a text that means nothing, so that no part of it does.
+fn next_line(input: &mut impl BufRead) -> Option<String> {
+    let mut line = Vec::new();
+    let read = input.by_ref().take(LONGEST_LINE).read_until(b'\n', &mut line);
+    if read.is_ok_and(|read| read > 0) {
+        if !line.ends_with(b"\n") && line.len() as u64 >= LONGEST_LINE {
+            while input.skip_until(b'\n').is_err_and(|error| error.kind() == io::ErrorKind::Interrupted) {}
+            return Some("a line that is too long".to_owned());
+        }
+        // What is no text is shown as such, and answers nothing.
+        return Some(String::from_utf8_lossy(&line).into_owned());
+    }
+    None
+}
+
 /// Listens until the person or an order ends it, or the hub refuses.
-pub async fn run(settings: Settings, hooks: Hooks, out: impl Write) -> Result<(), Failure> {
+pub async fn run(settings: Settings, mut hooks: Hooks, out: impl Write) -> Result<(), Failure> {
     let (tell, mut heard) = mpsc::channel(WAITING);
-    let (wishes, wanted) = tokio::sync::watch::channel(settings.tastes.clone());
+    let (wishes, wanted) = watch::channel(settings.tastes.clone());
     let address = settings.address.clone();
     let following = tokio::spawn(client::follow(
         address,
         move || client::request(&wanted.borrow(), "sayso-listen"),
         tell,
     ));
-    let mut terminal = Terminal {
-        ear: Ear::new(settings.tastes.clone(), settings.limits),
-        queue: Queue::new(settings.limits.waiting),
-        voice: hooks.voice,
-        requests: hooks.requests,
-        ready: hooks.ready,
-        subscription: None,
-        lost: false,
-        until: None,
-        is_over: false,
-        sends: JoinSet::new(),
-        wishes,
-        settings,
-        out,
-    };
-    let mut input = hooks.input;
-    let mut orders = hooks.orders;
+    let (mut input, mut orders) = (hooks.input.take(), hooks.orders.take());
+    let mut talk = Talk::new(settings, hooks, wishes, out);
     let mut failure = None;
-    while failure.is_none() && !terminal.is_over {
-        let next = terminal.next_look();
+    while failure.is_none() && !talk.is_over {
+        let next = talk.next_look();
         tokio::select! {
             one = heard.recv() => match one {
-                Some(one) => failure = terminal.hear(one),
-                None => terminal.is_over = true,
+                Some(one) => failure = talk.hear(one),
+                None => talk.is_over = true,
             },
             line = next_of(&mut input) => match line {
-                Some(line) => terminal.typed(&line).await,
+                Some(line) => talk.typed(&line),
                 None => input = None,
             },
             order = next_of(&mut orders) => match order {
-                Some(Order::Say(announcement)) => terminal.say(&announcement),
-                Some(Order::EndAfter(session)) => terminal.until = Some(session),
-                Some(Order::End) => terminal.is_over = true,
+                Some(Order::Say(announcement)) => talk.say(&announcement),
+                Some(Order::EndAfter(session)) => talk.until = Some(session),
+                Some(Order::End) => talk.is_over = true,
                 None => orders = None,
             },
-            Some(Ok(sent)) = terminal.sends.join_next() => terminal.was_sent(sent),
+            Some(Ok(sent)) = talk.sends.join_next() => talk.was_sent(sent),
             () = sleep_until(next) => {}
         }
-        terminal.look();
+        talk.look();
     }
     following.abort();
-    terminal.leave().await;
+    talk.leave().await;
     failure.map_or(Ok(()), Err)
 }
 
@@ -171,246 +164,4 @@ async fn next_of<T>(channel: &mut Option<mpsc::Receiver<T>>) -> Option<T> {
         Some(channel) => channel.recv().await,
         None => std::future::pending().await,
     }
-}
-
-/// What became of a message: the question that it answered, and why it did not arrive.
-type Sent = (Option<u32>, Result<(), client::NotSent>);
-
-struct Terminal<W> {
-    ear: Ear,
-    queue: Queue,
-    voice: Option<Box<dyn Voice>>,
-    requests: Option<mpsc::Sender<String>>,
-    ready: Option<oneshot::Sender<()>>,
-    subscription: Option<SubscriptionId>,
-    /// The connection is lost, and that was said.
-    lost: bool,
-    /// It ends with this session.
-    until: Option<SessionId>,
-    is_over: bool,
-    /// Messages that are under way.
-    sends: JoinSet<Sent>,
-    wishes: tokio::sync::watch::Sender<Tastes>,
-    settings: Settings,
-    out: W,
-}
-
-impl<W: Write> Terminal<W> {
-    fn hear(&mut self, heard: Heard) -> Option<Failure> {
-        match heard {
-            Heard::Open { subscription, notes, resumed } => {
-                if let Some(subscription) = subscription {
-                    self.ear.subscribe(subscription.clone());
-                    self.subscription = Some(subscription);
-                }
-                let text = match (std::mem::take(&mut self.lost), resumed) {
-                    (false, _) => {
-                        format!("Listening to {}. Type help for what you can type.", self.settings.address.url())
-                    }
-                    (true, true) => "Connected again. What was said meanwhile follows.".to_owned(),
-                    (true, false) => "Connected again, but what was said meanwhile was not kept for you. What holds now follows.".to_owned(),
-                };
-                self.say(&Announcement::own(Kind::Notice, text));
-                if let Some(notes) = notes {
-                    self.say(&Announcement::own(
-                        Kind::Notice,
-                        format!("The hub says: {}", crate::plain(&notes, true)),
-                    ));
-                }
-                if let Some(ready) = self.ready.take() {
-                    let _ = ready.send(());
-                }
-            }
-            Heard::Text(text) => self.ear.hear(&text, now()),
-            Heard::Lost(lost) => {
-                if !std::mem::replace(&mut self.lost, true) {
-                    let why = match lost {
-                        Lost::Unreachable(why) | Lost::Refused(why) => why,
-                    };
-                    let text = format!(
-                        "The connection to the hub is lost: {why}. It is tried again until it works."
-                    );
-                    self.say(&Announcement::own(Kind::Notice, text));
-                }
-            }
-            Heard::Over(Lost::Refused(why)) => return Some(Failure(why)),
-            Heard::Over(Lost::Unreachable(why)) => {
-                return Some(Failure(format!("cannot reach {}: {why}", self.settings.address.url())));
-            }
-        }
-        None
-    }
-
-    async fn typed(&mut self, line: &str) {
-        let acts = conversation::take(&mut self.ear, line, self.requests.is_some(), now());
-        for act in acts {
-            match act {
-                Act::Request(text) => {
-                    if let Some(requests) = &self.requests
-                        && requests.send(text).await.is_err()
-                    {
-                        self.say(&Announcement::own(Kind::Error, "Nobody takes requests any more."));
-                    }
-                }
-                act => self.act(act),
-            }
-        }
-    }
-
-    fn act(&mut self, act: Act) {
-        match act {
-            Act::Say(announcement) => self.say(&announcement),
-            Act::Send { message, question } => {
-                if let Some(number) = question.filter(|_| self.settings.auto == Auto::None) {
-                    self.ear.not_sent(number);
-                    let text = "With --auto none nothing is answered. Nothing was sent.";
-                    return self.say(&Announcement::own(Kind::Error, text));
-                }
-                let to = self.settings.address.clone();
-                self.sends.spawn(async move { (question, client::send(&to, &message).await) });
-            }
-            Act::Retune(tastes) => {
-                if let Some(subscription) = &self.subscription {
-                    let message = client::renegotiation(subscription, &tastes);
-                    self.act(Act::Send { message, question: None });
-                }
-                let _ = self.wishes.send(tastes.clone());
-                self.ear.set_tastes(tastes);
-            }
-            Act::Hush => {
-                if let Some(voice) = &mut self.voice {
-                    voice.stop();
-                }
-            }
-            Act::Quit => self.is_over = true,
-            Act::Request(_) => {}
-        }
-    }
-
-    fn was_sent(&mut self, (question, result): Sent) {
-        let Err(client::NotSent(why)) = result else { return };
-        let text = match question {
-            Some(number) => {
-                self.ear.not_sent(number);
-                format!(
-                    "Your answer to question {number} did not arrive: {why}. It is still open; answer again."
-                )
-            }
-            None => format!("What you asked for did not reach the hub: {why}. Try again."),
-        };
-        self.say(&Announcement::own(Kind::Error, text));
-    }
-
-    /// What is under way arrives first, then it is said that nobody listens any more.
-    async fn leave(&mut self) {
-        let arrive = async {
-            while let Some(sent) = self.sends.join_next().await {
-                if let Ok(sent) = sent {
-                    self.was_sent(sent);
-                }
-            }
-        };
-        let _ = timeout(FAREWELL, arrive).await;
-        if let Some(subscription) = self.subscription.take() {
-            let message = client::farewell(&subscription);
-            let _ = timeout(FAREWELL, client::send(&self.settings.address, &message)).await;
-        }
-    }
-
-    /// When to look again, should nothing come.
-    fn next_look(&mut self) -> Instant {
-        let hour = Duration::from_hours(1);
-        let due = self.ear.next_deadline().map(|at| at.saturating_sub(now()).max(0));
-        let due = due.map_or(hour, |millis| Duration::from_millis(millis.unsigned_abs()).min(hour));
-        let speaks = self.voice.is_some() && !self.queue.is_empty();
-        Instant::now() + if speaks { due.min(VOICE) } else { due }
-    }
-
-    /// Says what there is to say.
-    fn look(&mut self) {
-        while let Some(announcement) = self.ear.next(now()) {
-            self.say(&announcement);
-            if announcement.kind == Kind::Ask
-                && let Some(number) = announcement.question
-            {
-                self.answer_by_itself(number);
-            }
-        }
-        if let Some(until) = &self.until
-            && self.ear.has_ended(until)
-        {
-            self.is_over = true;
-        }
-        if let Some(voice) = &mut self.voice {
-            while self.queue.is_urgent() || !self.queue.is_empty() && voice.is_free() {
-                let Some(next) = self.queue.next() else { break };
-                if next.is_critical() {
-                    voice.stop();
-                }
-                voice.say(&next);
-            }
-        }
-    }
-
-    /// With `--auto`, nobody is waited for.
-    fn answer_by_itself(&mut self, number: u32) {
-        let decision = match self.settings.auto {
-            Auto::Off | Auto::None => return,
-            Auto::Accept => Decision::Accept,
-            Auto::Reject => Decision::Reject,
-        };
-        let accepts = decision == Decision::Accept;
-        let Some(question) = self.ear.questions().find(|question| question.number == number) else { return };
-        if question.is_answered {
-            return;
-        }
-        let (message, word) = match &question.subject {
-            Subject::Confirmation { .. } => {
-                (self.ear.decide(number, decision, now()), if accepts { "yes" } else { "no" }.to_owned())
-            }
-            Subject::Clarification { choices, default, .. } => {
-                let word = match choices.first() {
-                    Some((_, label)) if accepts => label.clone(),
-                    _ if question.takes(&aaep::event::ResponseKind::YesNo) => {
-                        if accepts { "yes" } else { "no" }.to_owned()
-                    }
-                    _ => default.clone().unwrap_or_default(),
-                };
-                (self.ear.respond(number, &word, now()), word)
-            }
-        };
-        match message {
-            Ok(message) => {
-                let text = format!("Without a person, question {number} is answered: {word}.");
-                self.say(&Announcement::own(Kind::Answer, text));
-                self.act(Act::Send { message, question: Some(number) });
-            }
-            Err(_) => {
-                let text =
-                    format!("Question {number} cannot be answered without a person; it runs out of time.");
-                self.say(&Announcement::own(Kind::Answer, text));
-            }
-        }
-    }
-
-    fn say(&mut self, announcement: &Announcement) {
-        let text = if self.settings.json {
-            printed::json(announcement, &self.ear)
-        } else {
-            printed::lines(announcement)
-        };
-        // Whoever read this has gone: nobody listens any more.
-        if self.out.write_all(text.as_bytes()).and_then(|()| self.out.flush()).is_err() {
-            self.is_over = true;
-        }
-        if self.voice.is_some() {
-            self.queue.push(announcement.clone());
-        }
-    }
-}
-
-/// Milliseconds since 1970.
-fn now() -> i64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
 }
