@@ -23,16 +23,19 @@ fn the_readme_shows_what_is_printed() {
             .expect("sayso runs");
         let printed = String::from_utf8(output.stdout).expect("UTF-8");
         assert_eq!(output.status.code(), Some(code), "{printed}");
-        let printed =
-            printed.split(PLACE).map(after_a_port).collect::<Vec<_>>().join(&format!("{PLACE}40123"));
+        let printed = with_one_port(&printed);
         let shown = format!("$ cargo run --release -- {command}\n{printed}```");
         assert!(readme.contains(&shown), "the README does not show:\n{shown}");
     }
 }
 
-/// What stands after a port, if something is the text after [`PLACE`].
-fn after_a_port(text: &str) -> &str {
-    text.trim_start_matches(|letter: char| letter.is_ascii_digit())
+/// The same with the port that the README shows.
+fn with_one_port(printed: &str) -> String {
+    let mut parts = printed.split(PLACE);
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |text, part| {
+        text + PLACE + "40123" + part.trim_start_matches(|letter: char| letter.is_ascii_digit())
+    })
 }
 
 /// The words of a command, as a shell would take them apart.
