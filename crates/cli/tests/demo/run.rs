@@ -1,10 +1,13 @@
 //! The real binary, its lines, and its keyboard.
 
+use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
-use std::process::{Child, ChildStdin, Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
+
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 
 /// Long enough for any machine.
 const PATIENCE: Duration = Duration::from_mins(1);
@@ -12,19 +15,34 @@ const PATIENCE: Duration = Duration::from_mins(1);
 /// A demonstration under way.
 pub(crate) struct Demo {
     child: Child,
-    keyboard: Option<ChildStdin>,
+    keyboard: Option<Box<dyn Write>>,
     lines: Receiver<String>,
     /// All that was printed and read.
     pub(crate) printed: Vec<String>,
 }
 
 impl Demo {
+    /// With a pipe in place of a keyboard.
     pub(crate) fn start(arguments: &[&str]) -> Self {
+        Self::run(arguments, Stdio::piped(), None)
+    }
+
+    /// With a keyboard: a pseudo-terminal.
+    pub(crate) fn at_keyboard(arguments: &[&str]) -> Self {
+        let keyboard = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+        grantpt(&keyboard).unwrap();
+        unlockpt(&keyboard).unwrap();
+        let name = ptsname(&keyboard, Vec::new()).unwrap().into_string().unwrap();
+        let terminal = File::options().read(true).write(true).open(name).unwrap();
+        Self::run(arguments, terminal.into(), Some(Box::new(File::from(keyboard))))
+    }
+
+    fn run(arguments: &[&str], stdin: Stdio, keyboard: Option<Box<dyn Write>>) -> Self {
         #[allow(clippy::zombie_processes, reason = "it is waited for when it is dropped")]
         let mut child = Command::new(env!("CARGO_BIN_EXE_sayso"))
             .arg("demo")
             .args(arguments)
-            .stdin(Stdio::piped())
+            .stdin(stdin)
             .stdout(Stdio::piped())
             .stderr(Stdio::inherit())
             .spawn()
@@ -36,7 +54,8 @@ impl Demo {
                 let _ = tell.send(line);
             }
         });
-        let keyboard = child.stdin.take();
+        let pipe = child.stdin.take().map(|pipe| Box::new(pipe) as Box<dyn Write>);
+        let keyboard = keyboard.or(pipe);
         Self { child, keyboard, lines, printed: Vec::new() }
     }
 

@@ -85,3 +85,29 @@ fn with_auto_what_is_typed_is_a_request() {
     demo.hangs_up();
     assert_eq!(demo.end(), 0);
 }
+
+#[test]
+fn at_a_keyboard_nobody_is_kept_waiting_and_has_time() {
+    let mut demo = Demo::at_keyboard(&[]);
+    demo.until("notice: Listening to ");
+    demo.types("delete a record");
+    demo.until("ask: You have 2 minutes.");
+    // Both while a question is open: another request, and a command.
+    demo.types("what's my balance?");
+    demo.until("The demonstration account holds 1250 euros");
+    demo.until("is done. That was all.");
+    demo.types("stop");
+    demo.until("You stop Demonstration assistant");
+    demo.types("send 20 euro to Ada");
+    demo.until("ask: Type the whole word");
+    // A bare yes is not taken so shortly after another question went away.
+    demo.types("yes 2");
+    demo.until("tool: The transfer is done.");
+    demo.until("is done. That was all.");
+    // The end of what is typed, right after a request.
+    demo.types_bytes(b"what's my balance?\n\x04");
+    assert_eq!(demo.end(), 0);
+    let said = demo.printed.join("\n");
+    assert!(said.ends_with("is done. That was all.\nnotice: The demonstration has ended."), "{said}");
+    assert!(!said.contains("The record is deleted"), "{said}");
+}
