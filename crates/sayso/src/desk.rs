@@ -326,10 +326,17 @@ impl<L: Line> Desk<L> {
             (Err(_), Intent::End { .. }) => self.over(session, Stop::Other),
             // Text that was held is told before whatever comes next; who wanted that learns that it could not be.
             (Err(error), Intent::Output { .. }) if job.reply.is_none() => {
-                let next =
-                    live.waiting.front().is_some_and(|next| !matches!(next.intent, Intent::End { .. }));
-                if next && let Some(next) = live.waiting.pop_front() {
-                    answer(next.reply, Err(error.clone()));
+                // What wanted that may have been taken back, and what comes now may not.
+                let wanted = live.waiting.front().filter(|next| live.track.before(&next.intent).is_some());
+                match wanted.map(|next| matches!(next.intent, Intent::End { .. })) {
+                    // A session is ended in any case.
+                    Some(true) => live.track.give_up_output(),
+                    Some(false) => {
+                        if let Some(next) = live.waiting.pop_front() {
+                            answer(next.reply, Err(error.clone()));
+                        }
+                    }
+                    None => {}
                 }
             }
             (Err(_), _) => {}

@@ -7,6 +7,7 @@
 //!   only, and only a person's yes to exactly that call makes one.
 //! - `#[sayso::tool]`: a function that asks, announces itself and reports by itself; [`within`] carries the session to it.
 //! - `middleware`, with the feature `tower`: a layer around any agent that is a service.
+//! - [`callbacks`], [`bridge`]: for a framework that calls back, and for one that publishes what it does.
 //! - [`Redact`]: secrets do not get into what people hear.
 //! - [`Error`]: who is at fault, and by which rule.
 //!
@@ -45,6 +46,8 @@ compile_error!("a hub is needed: take the feature `client`, `embedded` or both")
 
 mod ambient;
 mod argument;
+pub mod bridge;
+pub mod callbacks;
 mod consent;
 #[doc(hidden)]
 pub mod decorator;

@@ -116,8 +116,21 @@ impl Track {
             intent,
             Intent::Output { .. } | Intent::Event(_) | Intent::Complete { .. } | Intent::Withdraw { .. }
         );
-        ((self.writing || !self.held.is_empty() || !self.cut.is_empty()) && goes_on)
-            .then_some(Intent::Output { text: Piece::NONE, complete: true })
+        if !goes_on || !(self.writing || !self.held.is_empty() || !self.cut.is_empty()) {
+            return None;
+        }
+        // The end of an output shows the state after it, and no other state is shown while a tool runs.
+        if let Intent::End { why, .. } = intent
+            && let Some((call, tool)) = self.tools.first_key_value()
+        {
+            return Some(Intent::Complete { call: call.clone(), event: left(tool, call, why) });
+        }
+        Some(Intent::Output { text: Piece::NONE, complete: true })
+    }
+
+    /// Its end cannot be told.
+    pub(crate) fn give_up_output(&mut self) {
+        (self.writing, self.held, self.cut) = (false, Held::default(), Cut::default());
     }
 
     /// The call that says it; none if there is nothing to say.

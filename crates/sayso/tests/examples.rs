@@ -54,19 +54,25 @@ async fn the_manual_loop_pays_on_a_yes_and_only_then() {
 }
 
 #[test]
-fn the_decorator_and_the_middleware_do_nothing_where_nobody_listens() {
+fn frameworks_and_tools_do_nothing_where_nobody_listens() {
     assert_eq!(said(&mut example("decorator")), "Nothing was moved: nobody could be asked.\n");
     assert_eq!(said(&mut example("middleware")), "Nothing was deleted: nobody could be asked.\n");
+    assert_eq!(said(&mut example("callbacks")), "Nothing was ordered: nobody could be asked.\n");
+    assert_eq!(said(&mut example("event_bridge")), "Nothing was sent: nobody could be asked.\n");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_decorator_and_the_middleware_act_on_a_yes_and_only_then() {
+async fn frameworks_and_tools_act_on_a_yes_and_only_then() {
     let mut stage = Stage::new(Kind::Embedded).await;
     for (name, decision, words, end) in [
         ("decorator", "accept", "Done; the receipt is 4711.\n", "session.completed"),
         ("decorator", "reject", "Nothing was moved: the person refused.\n", "session.cancelled"),
         ("middleware", "accept", "17 messages are gone.\n", "session.completed"),
         ("middleware", "reject", "Nothing was deleted: the person refused.\n", "session.cancelled"),
+        ("callbacks", "accept", "The blue kettle is ordered.\n", "session.completed"),
+        ("callbacks", "reject", "Nothing was ordered: the person refused.\n", "session.completed"),
+        ("event_bridge", "accept", "The mail is sent.\n", "session.completed"),
+        ("event_bridge", "reject", "Nothing was sent: the person refused.\n", "session.completed"),
     ] {
         let url = format!("http://{}", stage.address());
         let mut command = example(name);

@@ -56,6 +56,8 @@ pub struct Shaper<T> {
     place: u64,
     /// Everything comes through in the words in which it came.
     verbatim: bool,
+    /// Room for what leaves an output; empty between two events.
+    leaving: Vec<Out<T>>,
 }
 
 impl<T: AsRef<Event>> Shaper<T> {
@@ -76,6 +78,7 @@ impl<T: AsRef<Event>> Shaper<T> {
             texts: 0,
             place: 0,
             verbatim: false,
+            leaving: Vec::new(),
         }
     }
 
@@ -328,7 +331,7 @@ impl<T: AsRef<Event>> Shaper<T> {
             self.texts += 1;
             lane.texts.len() - 1
         });
-        let (mut leave, mut since) = (Vec::new(), self.place);
+        let (mut leave, mut since) = (std::mem::take(&mut self.leaving), self.place);
         if let Some(text) = lane.texts.get_mut(at) {
             since = if text.is_empty() { self.place } else { text.since };
             text.take(event, chunk, &self.cutter, &mut leave);
@@ -342,11 +345,12 @@ impl<T: AsRef<Event>> Shaper<T> {
             }
         }
         if leave.is_empty() {
-            return self.forget_idle(session);
+            self.forget_idle(session);
         }
-        for out in leave {
+        for out in leave.drain(..) {
             self.enqueue(Held::new(out, since));
         }
+        self.leaving = leave;
     }
 
     /// Releases the text that is held of the output that a critical chunk belongs to.

@@ -31,6 +31,7 @@ mod messages;
 mod observe;
 #[path = "../sayso/mod.rs"]
 mod sayso;
+mod shell;
 mod sign_in;
 mod slow;
 mod stdio;
