@@ -7,7 +7,8 @@ use crate::setup::{debian, works};
 use crate::stage::{command, root};
 
 /// What is installed. Their own dependencies come as they are.
-const PACKAGES: [&str; 2] = ["aaep-conformance==1.0.0", "aaep-cli-debug==1.0.0"];
+const PACKAGES: [&str; 3] =
+    ["aaep-conformance==1.0.0", "aaep-cli-debug==1.0.0", "aaep-minimal-producer==1.0.0"];
 
 /// Installs them, and runs the tests that need them.
 pub(crate) fn run() -> Result<(), String> {

@@ -15,14 +15,14 @@ pub(crate) fn millis(seconds: u64) -> i64 {
 }
 
 /// The deadline after a person asked for more time: so many seconds more, or the first timeout again.
-pub(crate) fn extended(asked: i64, timeout_seconds: u64, deadline: i64, more: Option<u64>) -> i64 {
+pub fn extended(asked: i64, timeout_seconds: u64, deadline: i64, more: Option<u64>) -> i64 {
     let timeout = millis(timeout_seconds);
     let most = asked.saturating_add(timeout.saturating_mul(MOST_EXTENSION));
     deadline.saturating_add(more.map_or(timeout, millis)).min(most.max(deadline))
 }
 
 /// When half, and when a tenth, of a question's time is left; nothing where that need not be told (§6.4.3).
-pub(crate) fn countdown(asked: i64, timeout_seconds: u64, deadline: i64) -> Option<[i64; 2]> {
+pub fn countdown(asked: i64, timeout_seconds: u64, deadline: i64) -> Option<[i64; 2]> {
     let total = deadline.saturating_sub(asked).max(0);
     let after = |tenths: i64| asked.saturating_add(total.saturating_mul(tenths).saturating_add(9) / 10);
     (timeout_seconds > COUNTDOWN_SECONDS).then(|| [after(5), after(9)])

@@ -98,11 +98,19 @@ impl<T: AsRef<Event>> Shaper<T> {
         Self { gate, verbatim: true, ..Self::new(Arc::new(wants), limits) }
     }
 
+    /// For who hears a producer that shapes already: output that is said to end with a sentence or a paragraph is not held
+    /// to see what follows.
+    #[must_use]
+    pub fn trusting(mut self) -> Self {
+        self.cutter.trusts = true;
+        self
+    }
+
     /// Takes new terms, for every event that comes from now on (§5.7.2). What is held stays held, and leaves by the new
     /// rate.
     pub fn renegotiate(&mut self, wants: Arc<Wants>) {
         self.lets_through = lets_through(&wants);
-        self.cutter = cutter(&wants, self.limits);
+        self.cutter = Cutter { trusts: self.cutter.trusts, ..cutter(&wants, self.limits) };
         self.uncut = wants.grain().is_none();
         self.gate.renew(&wants);
         self.wants = wants;
@@ -377,6 +385,7 @@ fn cutter(wants: &Wants, limits: Limits) -> Cutter {
         limit: limits.text,
         sentences: wants.boundaries.contains(&Boundary::Sentence),
         paragraphs: wants.boundaries.contains(&Boundary::Paragraph),
+        trusts: false,
         key: wants.key(),
     }
 }

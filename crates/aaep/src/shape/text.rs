@@ -17,6 +17,8 @@ pub(super) struct Cutter {
     pub(super) limit: usize,
     pub(super) sentences: bool,
     pub(super) paragraphs: bool,
+    /// What a chunk's hint says of its end is believed.
+    pub(super) trusts: bool,
     pub(super) key: Digest,
 }
 
@@ -108,6 +110,10 @@ impl<T: AsRef<Event>> Text<T> {
         self.cut(chunk.complete, cutter, time, leave);
         if chunk.complete {
             leave.push(self.release(self.held.len(), CoalesceHint::Completion, true, cutter, time));
+        } else if cutter.trusts
+            && matches!(chunk.coalesce_hint, Some(CoalesceHint::Sentence | CoalesceHint::Paragraph))
+        {
+            self.empty(cutter, time, leave);
         }
     }
 

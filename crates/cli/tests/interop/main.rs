@@ -15,6 +15,7 @@ mod hub;
 mod messages;
 
 mod debugger;
+mod producer;
 mod suite;
 
 /// A program of those that were installed.

@@ -1,0 +1,169 @@
+//! `sayso listen`: a person hears agents, and answers.
+
+use std::path::{Path, PathBuf};
+
+use aaep::event::Verbosity;
+use clap::ValueEnum;
+use listen::Tastes;
+use listen::client::Address;
+use listen::terminal::{self, Auto, Hooks, Order, Settings};
+use tokio::sync::mpsc;
+
+use crate::Outcome;
+use crate::print::{in_words, tell};
+
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// The hub's address, as it prints it: http://HOST:PORT or https://HOST:PORT
+    url: String,
+    /// How much is said.
+    #[arg(long, value_enum, default_value_t = Much::Normal)]
+    verbosity: Much,
+    /// The languages to hear, the dearest first: --lang es,en
+    #[arg(long = "lang", value_name = "TAG", value_delimiter = ',', default_value = "en", value_parser = language)]
+    languages: Vec<String>,
+    /// At most so many events in a second; urgent ones do not wait.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=100_000))]
+    rate: Option<u64>,
+    /// One JSON object a line, for programs.
+    #[arg(long)]
+    json: bool,
+    /// Answers every question without a person.
+    #[arg(long, value_enum, value_name = "HOW")]
+    auto: Option<Alone>,
+    /// The token by which the hub lets you in. Others on this machine may see it here; SAYSO_TOKEN and --token-file are hidden.
+    #[arg(long, value_name = "TOKEN", conflicts_with = "token_file")]
+    token: Option<String>,
+    /// A file with the token.
+    #[arg(long, value_name = "FILE")]
+    token_file: Option<PathBuf>,
+    /// A file of certificates (PEM) to trust besides those that the system trusts, for https.
+    #[arg(long, value_name = "FILE")]
+    ca: Option<PathBuf>,
+}
+
+/// How much is said.
+#[derive(Clone, Copy, ValueEnum)]
+pub(crate) enum Much {
+    Terse,
+    Normal,
+    Detailed,
+}
+
+impl Much {
+    pub(crate) fn verbosity(self) -> Verbosity {
+        match self {
+            Self::Terse => Verbosity::Terse,
+            Self::Normal => Verbosity::Normal,
+            Self::Detailed => Verbosity::Detailed,
+        }
+    }
+}
+
+/// How questions are answered without a person.
+#[derive(Clone, Copy, ValueEnum)]
+pub(crate) enum Alone {
+    /// Everything is allowed.
+    Accept,
+    /// Everything is refused.
+    Reject,
+    /// Nothing is answered: each question runs out of time.
+    None,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Outcome {
+    match listened(arguments) {
+        Ok(()) => Outcome::Good,
+        Err(why) => {
+            tell(&format!("sayso: {why}"));
+            Outcome::Failed
+        }
+    }
+}
+
+fn listened(arguments: &Arguments) -> Result<(), String> {
+    let mut address = Address::parse(&arguments.url, token(arguments)?).map_err(|why| why.to_string())?;
+    if let Some(path) = &arguments.ca {
+        let text = std::fs::read(path).map_err(|error| cannot_read(path, &error))?;
+        address = address.trusting(&text).map_err(|why| why.to_string())?;
+    }
+    let mut settings = Settings::new(address);
+    settings.tastes = Tastes {
+        verbosity: arguments.verbosity.verbosity(),
+        languages: arguments.languages.clone(),
+        rate: arguments.rate,
+    };
+    settings.json = arguments.json;
+    settings.auto = match arguments.auto {
+        None => Auto::Off,
+        Some(Alone::Accept) => Auto::Accept,
+        Some(Alone::Reject) => Auto::Reject,
+        Some(Alone::None) => Auto::None,
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| format!("cannot start: {error}"))?;
+    let ended = runtime.block_on(async {
+        let (orders, inbox) = mpsc::channel(1);
+        let hooks = Hooks { input: Some(terminal::stdin()), orders: Some(inbox), ..Hooks::default() };
+        tokio::spawn(async move {
+            stopped().await;
+            let _ = orders.send(Order::End).await;
+        });
+        terminal::run(settings, hooks, std::io::stdout()).await
+    });
+    // The thread that reads standard input may never hear of the end.
+    runtime.shutdown_background();
+    ended.map_err(|failure| failure.0)
+}
+
+/// The first wish that this ends.
+pub(crate) async fn stopped() {
+    #[cfg(unix)]
+    {
+        use tokio::signal::unix::{SignalKind, signal};
+        let (Ok(mut interrupt), Ok(mut end), Ok(mut hang_up)) =
+            (signal(SignalKind::interrupt()), signal(SignalKind::terminate()), signal(SignalKind::hangup()))
+        else {
+            return std::future::pending().await;
+        };
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = end.recv() => {}
+            _ = hang_up.recv() => {}
+        }
+    }
+    #[cfg(not(unix))]
+    if tokio::signal::ctrl_c().await.is_err() {
+        std::future::pending::<()>().await;
+    }
+}
+
+/// The token: what was said here, else what the environment says.
+fn token(arguments: &Arguments) -> Result<Option<String>, String> {
+    if let Some(token) = &arguments.token {
+        return Ok(Some(token.clone()));
+    }
+    if let Some(path) = &arguments.token_file {
+        let text = std::fs::read_to_string(path).map_err(|error| cannot_read(path, &error))?;
+        let token = text.trim();
+        if token.is_empty() {
+            return Err(format!("{} has no token in it", path.display()));
+        }
+        return Ok(Some(token.to_owned()));
+    }
+    Ok(std::env::var("SAYSO_TOKEN").ok().filter(|token| !token.is_empty()))
+}
+
+fn cannot_read(path: &Path, error: &std::io::Error) -> String {
+    format!("cannot read {}: {}", path.display(), in_words(error))
+}
+
+pub(crate) fn language(tag: &str) -> Result<String, &'static str> {
+    if aaep::form::is_language_tag(tag) {
+        Ok(tag.to_owned())
+    } else {
+        Err("a language is a tag like en or es-MX")
+    }
+}

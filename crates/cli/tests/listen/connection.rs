@@ -1,0 +1,164 @@
+//! A hub that restarts, refuses, or is not there.
+
+use std::io::Write;
+use std::net::TcpListener;
+
+use crate::hub::Hub;
+use crate::person::{Agent, Person};
+
+/// A port that nobody listens on.
+fn free_address() -> String {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string()
+}
+
+#[test]
+fn who_cannot_connect_is_told_why() {
+    let (said, code) = Person::listens(&free_address(), &[]).ends();
+    assert_eq!(code, 2);
+    assert!(
+        said[0].starts_with("sayso: cannot reach http://127.0.0.1:")
+            && said[0].ends_with("nothing listens there"),
+        "{said:?}"
+    );
+    for address in ["127.0.0.1:1/?x", "user@127.0.0.1:1", ""] {
+        let (said, code) = Person::listens(address, &[]).ends();
+        assert_eq!(code, 2);
+        assert!(said[0].contains("is no hub's address"), "{said:?}");
+    }
+}
+
+#[test]
+fn a_hub_that_wants_a_token_says_so_and_takes_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let hub = Hub::start(&["--listen", "127.0.0.1:0", "--data", folder.path().to_str().unwrap()]);
+    let (said, code) = Person::listens(&hub.address, &[]).ends();
+    assert_eq!(code, 2);
+    assert!(said[0].starts_with("sayso: The hub wants a token that it knows."), "{said:?}");
+    let token = hub.said.iter().find_map(|line| line.split("shown this once: ").nth(1)).unwrap().to_owned();
+    let file = folder.path().join("mine");
+    std::fs::File::create(&file).unwrap().write_all(format!("{token}\n").as_bytes()).unwrap();
+    let mut by_file = Person::listens(&hub.address, &["--token-file", file.to_str().unwrap()]);
+    by_file.hears("Listening to");
+    let mut by_name = Person::listens_as(&hub.address, &[], |command| command.env("SAYSO_TOKEN", &token));
+    by_name.hears("Listening to");
+    let (said, code) = Person::listens(&hub.address, &["--token", "sayso_guess"]).ends();
+    assert_eq!(code, 2, "{said:?}");
+}
+
+#[test]
+fn after_a_restart_of_the_hub_it_goes_on_where_it_was() {
+    let folder = tempfile::tempdir().unwrap();
+    let address = free_address();
+    let start = || Hub::start(&["--open", "--listen", &address, "--data", folder.path().to_str().unwrap()]);
+    let mut hub = start();
+    let mut person = Person::is_there(&address, &[]);
+    let agent = Agent::starts(hub.client());
+    let token = agent.asks();
+    person.hears("ask: Type");
+    hub.kill();
+    person.hears("notice: The connection to the hub is lost");
+    let hub = start();
+    person.hears("notice: Connected again. What was said meanwhile follows.");
+    person.types("yes");
+    assert!(agent.waits(&token, 30).contains(r#""decision":"accept""#));
+    let heard = person.hears("counts: it may be done.");
+    assert!(!heard.iter().any(|line| line.starts_with("ask: ")), "it asked again: {heard:#?}");
+    drop(hub);
+}
+
+#[test]
+fn a_hub_that_stops_says_so_and_what_was_said_meanwhile_is_heard_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let address = free_address();
+    let start = || Hub::start(&["--open", "--listen", &address, "--data", folder.path().to_str().unwrap()]);
+    let mut hub = start();
+    let mut person = Person::is_there(&address, &[]);
+    let agent = Agent::starts(hub.client());
+    person.hears("has begun");
+    person.signal("-STOP");
+    agent.says(r#"{"type":"aaep:agent.tool.invoked","tool":"look","tool_call_id":"call_1","summary_normal":"Looking."}"#);
+    assert_eq!(hub.stop(), 0);
+    let _hub = start();
+    agent.says(
+        r#"{"type":"aaep:agent.tool.completed","tool":"look","tool_call_id":"call_1","status":"success"}"#,
+    );
+    person.signal("-CONT");
+    let heard = person.hears("tool: The tool look is done.");
+    let told: Vec<_> = heard.iter().filter(|line| line.starts_with("tool: ")).collect();
+    assert_eq!(told, ["tool: Looking.", "tool: The tool look is done."]);
+    assert!(heard.contains(&"notice: The hub is stopping.".to_owned()), "{heard:#?}");
+}
+
+#[test]
+fn a_hub_that_forgot_everything_is_listened_to_anew() {
+    let address = free_address();
+    let start = || Hub::start(&["--open", "--memory", "--listen", &address]);
+    let mut hub = start();
+    let mut person = Person::is_there(&address, &[]);
+    hub.kill();
+    person.hears("is lost");
+    let hub = start();
+    person.hears("notice: Connected again, but what was said meanwhile was not kept for you.");
+    Agent::starts(hub.client());
+    person.hears("session: local has begun. Moving money.");
+}
+
+#[test]
+fn signals_and_quit_end_it_well_and_the_end_of_input_does_not() {
+    let hub = Hub::open();
+    for signal in ["-INT", "-TERM", "-HUP"] {
+        let person = Person::is_there(&hub.address, &[]);
+        person.signal(signal);
+        assert_eq!(person.ends(), (vec![], 0), "{signal}");
+    }
+    let mut person = Person::is_there(&hub.address, &[]);
+    person.types_no_more();
+    let agent = Agent::starts(hub.client());
+    person.hears("has begun");
+    agent.says(r#"{"type":"aaep:agent.session.completed","summary_normal":"Done."}"#);
+    person.hears("is done");
+}
+
+#[test]
+fn an_answer_that_is_on_its_way_arrives_before_it_quits() {
+    let hub = Hub::open();
+    let mut person = Person::is_there(&hub.address, &[]);
+    let agent = Agent::starts(hub.client());
+    let token = agent.asks();
+    person.hears("ask: Type");
+    person.types("yes\nquit");
+    assert_eq!(person.ends().1, 0);
+    let told = agent.waits(&token, 0);
+    assert!(told.contains(r#""decision":"accept","by":"reply""#), "{told}");
+}
+
+#[test]
+fn a_hub_under_tls_is_listened_to_if_its_certificate_is_trusted() {
+    let folder = tempfile::tempdir().unwrap();
+    let made = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();
+    let (cert, key) = (folder.path().join("hub.crt"), folder.path().join("hub.key"));
+    std::fs::write(&cert, made.cert.pem()).unwrap();
+    std::fs::write(&key, made.signing_key.serialize_pem()).unwrap();
+    let (cert, key) = (cert.to_str().unwrap(), key.to_str().unwrap());
+    let hub = Hub::start(&[
+        "--open",
+        "--memory",
+        "--listen",
+        "127.0.0.1:0",
+        "--tls-cert",
+        cert,
+        "--tls-key",
+        key,
+        "--demo-agent",
+    ]);
+    let url = format!("https://{}", hub.address);
+    let (said, code) = Person::listens_at(&url, &[], |command| command).ends();
+    assert_eq!(code, 2);
+    assert!(said[0].contains("cannot reach https://") && said[0].contains("certificate"), "{said:?}");
+    let mut person = Person::listens_at(&url, &["--ca", cert], |command| command);
+    person.hears(&format!("Listening to {url}."));
+    person.types("quit");
+    assert_eq!(person.ends(), (vec![], 0));
+    let (said, code) = Person::listens_at(&url, &["--ca", key], |command| command).ends();
+    assert_eq!((said[0].as_str(), code), ("sayso: there is no certificate in what should be trusted", 2));
+}

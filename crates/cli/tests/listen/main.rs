@@ -1,0 +1,24 @@
+//! `sayso listen`, driven in a pseudo-terminal against the real hub.
+
+#![cfg(unix)]
+#![allow(
+    clippy::expect_used,
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test says what went wrong by panicking"
+)]
+
+mod answers;
+mod bare;
+mod connection;
+mod hostile;
+#[path = "../serve/hub.rs"]
+#[allow(dead_code, reason = "shared with the tests of `serve`")]
+mod hub;
+#[path = "../serve/messages.rs"]
+#[allow(dead_code, reason = "shared with the tests of `serve`")]
+mod messages;
+mod person;
+mod scripts;
+mod whole;

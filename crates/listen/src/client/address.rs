@@ -1,0 +1,112 @@
+//! Where a hub is.
+
+use std::fmt;
+
+use super::tls::Tls;
+
+/// The address of a hub, and the token by which it lets in.
+///
+/// ```
+/// use listen::client::Address;
+/// assert!(Address::parse("http://127.0.0.1:8787", None).is_ok());
+/// assert!(Address::parse("ftp://127.0.0.1", None).is_err());
+/// ```
+#[derive(Clone)]
+pub struct Address {
+    /// As it stands in a request's `Host`.
+    pub(super) authority: String,
+    /// What stands before the routes; mostly nothing.
+    pub(super) base: String,
+    pub(super) token: Option<String>,
+    pub(super) tls: Option<Tls>,
+    /// Where messages go.
+    pub(super) messages: &'static str,
+}
+
+/// Why a text is no address.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BadAddress(String);
+
+impl fmt::Display for BadAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for BadAddress {}
+
+impl fmt::Debug for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.authority)
+    }
+}
+
+impl Address {
+    /// Takes `http://HOST:PORT` or `https://HOST:PORT`, and a bearer token where one is needed.
+    pub fn parse(url: &str, token: Option<String>) -> Result<Self, BadAddress> {
+        let bad =
+            |why: &str| Err(BadAddress(format!("{} is no hub's address: {why}", crate::plain(url, true))));
+        let Some((scheme, rest)) = url.split_once("://") else { return bad("write http://HOST:PORT") };
+        let secure = scheme.eq_ignore_ascii_case("https");
+        if !secure && !scheme.eq_ignore_ascii_case("http") {
+            return bad("write http://HOST:PORT or https://HOST:PORT");
+        }
+        let (authority, base) = rest.find('/').map_or((rest, ""), |at| rest.split_at(at));
+        if authority.is_empty() || authority.contains(['@', '?', '#', ' ']) || base.contains(['?', '#', ' '])
+        {
+            return bad("write http://HOST:PORT, without a name, a password or a query");
+        }
+        if url.chars().any(char::is_control) {
+            return bad("it has control characters in it");
+        }
+        if token.as_deref().is_some_and(|token| !token.bytes().all(|byte| byte.is_ascii_graphic())) {
+            return Err(BadAddress("a token is plain ASCII text without spaces".to_owned()));
+        }
+        let tls = secure.then(|| Tls::new(b"")).transpose().map_err(|why| BadAddress(why.to_owned()))?;
+        Ok(Self {
+            tls,
+            authority: authority.to_owned(),
+            base: base.trim_end_matches('/').to_owned(),
+            token,
+            messages: "/aaep/v1/replies",
+        })
+    }
+
+    /// Trusts these certificates too, in PEM.
+    pub fn trusting(mut self, certificates: &[u8]) -> Result<Self, BadAddress> {
+        self.tls = match self.tls {
+            Some(_) => Some(Tls::new(certificates).map_err(|why| BadAddress(why.to_owned()))?),
+            None => return Err(BadAddress("certificates are for https:// only".to_owned())),
+        };
+        Ok(self)
+    }
+
+    /// Whether others on the way can hear and change what is said.
+    pub fn is_in_the_clear(&self) -> bool {
+        let host = match self.authority.strip_prefix('[') {
+            Some(rest) => rest.split(']').next().unwrap_or(rest),
+            None => self.authority.split(':').next().unwrap_or_default(),
+        };
+        let local = host == "localhost" || host.parse().is_ok_and(|ip: std::net::IpAddr| ip.is_loopback());
+        self.tls.is_none() && !local
+    }
+
+    /// The same, of a producer that is no hub: it speaks the dialect of AAEP's own packages.
+    #[must_use]
+    pub fn without_hub(self) -> Self {
+        Self { messages: "/messages", ..self }
+    }
+
+    /// The address as a person would write it.
+    pub fn url(&self) -> String {
+        let scheme = if self.tls.is_some() { "https" } else { "http" };
+        format!("{scheme}://{}{}", self.authority, self.base)
+    }
+
+    /// What to connect to: with a port, whether one was written or not.
+    pub(super) fn peer(&self) -> String {
+        let after_host = self.authority.rsplit_once(']').map_or(self.authority.as_str(), |(_, rest)| rest);
+        let port = if self.tls.is_some() { 443 } else { 80 };
+        if after_host.contains(':') { self.authority.clone() } else { format!("{}:{port}", self.authority) }
+    }
+}

@@ -1,0 +1,273 @@
+//! Subscribes, hears, and comes back after every loss.
+
+use std::io;
+use std::time::Duration;
+
+use aaep::SubscriptionId;
+use aaep::message::{Message, ReasonCode, SubscriptionRejected};
+use tokio::sync::mpsc;
+use tokio::time::{sleep, timeout};
+
+use super::sse::{Block, Parser};
+use super::{Address, http};
+
+/// What comes of following a hub.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Heard {
+    /// The stream is open, by this subscription. `notes` are the hub's, about what it does not give.
+    Open {
+        /// The subscription; nothing where the producer knows none: then it is no hub, and takes answers elsewhere
+        /// ([`Address::without_hub`]).
+        subscription: Option<SubscriptionId>,
+        /// What the hub says about its terms.
+        notes: Option<String>,
+        /// The subscription is the one that was there before.
+        resumed: bool,
+    },
+    /// An event or a message, as JSON.
+    Text(String),
+    /// Something came that is longer than can be taken; it is left out.
+    TooLong,
+    /// The connection is lost; it is tried again.
+    Lost(Lost),
+    /// It is over, for this reason: nothing else will come.
+    Over(Lost),
+}
+
+/// Why there is no connection.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Lost {
+    /// Nobody answers, or it hung up.
+    Unreachable(String),
+    /// The hub does not want us: its reason, for people.
+    Refused(String),
+}
+
+/// Between two attempts: from this…
+const SHORTEST_PAUSE: Duration = Duration::from_millis(200);
+/// …doubled each time up to this.
+const LONGEST_PAUSE: Duration = Duration::from_secs(15);
+/// The hub gives a sign of life every 15 seconds; one that is silent for so long is not there.
+const SILENCE: Duration = Duration::from_mins(1);
+/// No block is longer: an event may have 1 MiB.
+const LONGEST_BLOCK: usize = 2 * 1024 * 1024;
+
+/// Follows a hub until it refuses or nobody hears any more. `request` says what is wanted whenever a new subscription is made.
+///
+/// The first attempt must succeed, or it is over at once; after that every loss is tried again.
+pub async fn follow(to: Address, request: impl Fn() -> String, tell: mpsc::Sender<Heard>) {
+    let mut way = Way { to, bare: false, subscription: None, last: None, replaced: false };
+    let mut pause = SHORTEST_PAUSE;
+    let mut before = false;
+    loop {
+        let ended = way.hear(&request, &tell, before).await;
+        if tell.is_closed() {
+            return;
+        }
+        let lost = match ended {
+            Ended::Heard(lost) => {
+                (pause, before) = (SHORTEST_PAUSE, true);
+                lost
+            }
+            Ended::NotHeard(lost) => lost,
+        };
+        if matches!(lost, Lost::Refused(_)) || !before {
+            let _ = tell.send(Heard::Over(lost)).await;
+            return;
+        }
+        if tell.send(Heard::Lost(lost)).await.is_err() {
+            return;
+        }
+        sleep(pause).await;
+        pause = (pause * 2).min(LONGEST_PAUSE);
+    }
+}
+
+struct Way {
+    to: Address,
+    /// It is no hub but a producer by itself, which knows no handshake (`docs/interop.md`).
+    bare: bool,
+    subscription: Option<SubscriptionId>,
+    /// The id of the latest block.
+    last: Option<String>,
+    replaced: bool,
+}
+
+/// How an attempt ended: whether the stream was open.
+enum Ended {
+    Heard(Lost),
+    NotHeard(Lost),
+}
+
+impl Way {
+    async fn hear(
+        &mut self,
+        request: &impl Fn() -> String,
+        tell: &mpsc::Sender<Heard>,
+        before: bool,
+    ) -> Ended {
+        let resumed = self.subscription.is_some();
+        let mut notes = None;
+        if self.subscription.is_none() && !self.bare {
+            match self.subscribe(&request()).await {
+                Ok(said) => notes = said,
+                // A hub that has no room now may have some later, for who was there before.
+                Err((Lost::Refused(why), true)) if before => return Ended::NotHeard(Lost::Unreachable(why)),
+                Err((lost, _)) => return Ended::NotHeard(lost),
+            }
+        }
+        let path = match &self.subscription {
+            Some(subscription) => format!("/aaep/v1/events?subscription_id={subscription}"),
+            None => "/events".to_owned(),
+        };
+        let mut headers = vec![("Accept", "text/event-stream"), ("Cache-Control", "no-cache")];
+        headers.extend(self.last.as_deref().map(|last| ("Last-Event-ID", last)));
+        let mut answer = match http::request(&self.to, "GET", &path, &headers, "").await {
+            Ok(answer) => answer,
+            Err(error) => return Ended::NotHeard(Lost::Unreachable(in_words(&error))),
+        };
+        if answer.head.status != 200 || !answer.head.is_stream {
+            return Ended::NotHeard(self.not_let_in(answer.head.status));
+        }
+        let open = Heard::Open { subscription: self.subscription.clone(), notes, resumed };
+        if tell.send(open).await.is_err() {
+            return Ended::Heard(Lost::Unreachable(String::new()));
+        }
+        Ended::Heard(self.blocks(&mut answer, tell).await)
+    }
+
+    /// Makes a subscription; else why there is none, and whether that may pass.
+    async fn subscribe(&mut self, request: &str) -> Result<Option<String>, (Lost, bool)> {
+        let unreachable = |error: &io::Error| (Lost::Unreachable(in_words(error)), true);
+        let answer = http::request(&self.to, "POST", "/aaep/v1/subscriptions", &[], request).await;
+        let answer = answer.map_err(|error| unreachable(&error))?;
+        let (status, wait) = (answer.head.status, answer.head.retry_after);
+        let body = answer.body().await.map_err(|error| unreachable(&error))?;
+        match Message::parse(&body) {
+            Some(Message::SubscriptionAccepted(accepted)) => {
+                self.subscription = Some(accepted.subscription_id);
+                self.last = None;
+                Ok(accepted.negotiation_notes)
+            }
+            Some(Message::SubscriptionRejected(rejected)) => {
+                let passes =
+                    matches!(rejected.reason_code, ReasonCode::RateLimit | ReasonCode::TransportUnavailable);
+                Err((Lost::Refused(refusal(&rejected, wait)), passes))
+            }
+            _ if matches!(status, 404 | 405) => {
+                self.bare = true;
+                Ok(None)
+            }
+            _ if status / 100 == 5 => Err((Lost::Unreachable(format!("the hub answered {status}")), true)),
+            _ => {
+                Err((Lost::Refused(format!("There is no hub at this address: it answered {status}.")), false))
+            }
+        }
+    }
+
+    /// Why a subscription gives no stream.
+    fn not_let_in(&mut self, status: u16) -> Lost {
+        match status {
+            _ if self.bare => {
+                Lost::Refused(format!("There is no hub at this address: it answered {status}."))
+            }
+            401 | 403 => Lost::Refused("The hub does not let this token in any more.".to_owned()),
+            // It is forgotten, or its time to come back is over: a new one is made.
+            404 | 410 => {
+                self.subscription = None;
+                self.last = None;
+                Lost::Unreachable("the hub has forgotten the subscription".to_owned())
+            }
+            other => Lost::Unreachable(format!("the hub answered {other}")),
+        }
+    }
+
+    async fn blocks(&mut self, answer: &mut http::Answer, tell: &mpsc::Sender<Heard>) -> Lost {
+        let mut parser = Parser::new(LONGEST_BLOCK);
+        let mut blocks = Vec::new();
+        loop {
+            let more = tokio::select! {
+                more = timeout(SILENCE, answer.more()) => more,
+                () = tell.closed() => return Lost::Unreachable(String::new()),
+            };
+            match more {
+                Ok(Ok(Some(bytes))) => parser.take(&bytes, &mut blocks),
+                Ok(Ok(None)) => return self.ended("the hub has ended the connection"),
+                Ok(Err(error)) => return self.ended(&in_words(&error)),
+                Err(_) => return self.ended("the hub gives no sign of life"),
+            }
+            for block in blocks.drain(..) {
+                let heard = if block.too_long { Some(Heard::TooLong) } else { None };
+                let said = self.take(block).map(Heard::Text);
+                if let Some(heard) = heard.or(said)
+                    && tell.send(heard).await.is_err()
+                {
+                    return Lost::Unreachable(String::new());
+                }
+            }
+        }
+    }
+
+    fn ended(&self, why: &str) -> Lost {
+        if self.replaced {
+            return Lost::Refused("Another connection listens in place of this one.".to_owned());
+        }
+        Lost::Unreachable(why.to_owned())
+    }
+
+    /// What a block says; its id is remembered, also where it says nothing.
+    fn take(&mut self, block: Block) -> Option<String> {
+        if let Some(id) = block.id {
+            self.last =
+                Some(id).filter(|id| !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_graphic()));
+        }
+        let text = block.data?;
+        if block.event == "aaep.message"
+            && let Some(Message::SubscriptionClose(close)) = Message::parse(&text)
+        {
+            match close.reason_code.as_deref() {
+                // It can be come back to.
+                Some("producer_shutdown") => {}
+                Some("replaced") => self.replaced = true,
+                _ => {
+                    self.subscription = None;
+                    self.last = None;
+                }
+            }
+        }
+        Some(text)
+    }
+}
+
+fn refusal(rejected: &SubscriptionRejected, wait: Option<u64>) -> String {
+    let why = match rejected.reason_code {
+        ReasonCode::AuthenticationRequired => {
+            "The hub wants a token that it knows. Give one with --token-file, or in SAYSO_TOKEN."
+        }
+        ReasonCode::AuthorizationDenied => "The hub does not let this token listen.",
+        ReasonCode::VersionUnsupported => "The hub speaks another version of AAEP.",
+        ReasonCode::RateLimit => "The hub has no room for another listener now.",
+        ReasonCode::CapabilitiesIncompatible => "The hub cannot give what was asked for.",
+        ReasonCode::ManifestSignatureRequired => "The hub has no signed manifest.",
+        ReasonCode::TransportUnavailable => "The hub does not take listeners now.",
+        _ => "The hub has refused the subscription.",
+    };
+    let message = crate::plain(&rejected.reason_message, true);
+    let wait = rejected.retry_after_seconds.or(wait);
+    let again = wait.map(|seconds| format!(" Try again in {seconds} seconds.")).unwrap_or_default();
+    format!("{why} It says: {message}{again}")
+}
+
+/// An error of the network, for people.
+pub(super) fn in_words(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::ConnectionRefused => "nothing listens there".to_owned(),
+        io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe | io::ErrorKind::UnexpectedEof => {
+            "the connection was cut".to_owned()
+        }
+        io::ErrorKind::TimedOut => "it does not answer".to_owned(),
+        _ => crate::plain(&error.to_string(), true),
+    }
+}

@@ -1,0 +1,66 @@
+//! The way to a hub: HTTP and SSE, a connection that comes back by itself.
+//!
+//! - `address`: where the hub is.
+//! - `http`: one request and its answer.
+//! - `sse`: blocks out of bytes; `tls`: what is trusted.
+//! - `follow`: subscribes, hears, and comes back.
+
+mod address;
+mod follow;
+mod http;
+mod sse;
+mod tls;
+
+pub use address::{Address, BadAddress};
+pub use follow::{Heard, Lost, follow};
+
+use aaep::SubscriptionId;
+use aaep::message::{
+    Boundary, Capabilities, Message, SubscriptionClose, SubscriptionRenegotiate, SubscriptionRequest,
+};
+
+use crate::Tastes;
+
+/// Why a message did not arrive, for people.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NotSent(pub String);
+
+/// Sends a reply, or another message of a listener.
+pub async fn send(to: &Address, message: &str) -> Result<(), NotSent> {
+    match http::request(to, "POST", to.messages, &[], message).await {
+        Ok(answer) if answer.head.status / 100 == 2 => Ok(()),
+        Ok(answer) => Err(NotSent(format!("the hub answered {}", answer.head.status))),
+        Err(error) => Err(NotSent(follow::in_words(&error))),
+    }
+}
+
+/// The request of a listener with these wishes.
+pub fn request(tastes: &Tastes, name: &str) -> String {
+    let request = SubscriptionRequest::new("1.0.0", name, capabilities(tastes));
+    Message::SubscriptionRequest(request).to_json()
+}
+
+/// Other wishes for a subscription.
+pub fn renegotiation(subscription: &SubscriptionId, tastes: &Tastes) -> String {
+    let wish = SubscriptionRenegotiate::new(subscription.clone(), capabilities(tastes));
+    Message::SubscriptionRenegotiate(wish).to_json()
+}
+
+/// Nobody listens any more.
+pub fn farewell(subscription: &SubscriptionId) -> String {
+    let mut close = SubscriptionClose::new(subscription.clone());
+    close.reason_code = Some("subscriber_shutdown".to_owned());
+    Message::SubscriptionClose(close).to_json()
+}
+
+fn capabilities(tastes: &Tastes) -> Capabilities {
+    let mut wish = Capabilities::new();
+    wish.max_events_per_second = tastes.rate;
+    wish.preferred_verbosity = Some(tastes.verbosity.clone());
+    wish.languages = Some(tastes.languages.clone());
+    wish.supports_confirmation_reply = Some(true);
+    wish.supports_clarification_reply = Some(true);
+    wish.supported_conformance_levels = Some(vec![1, 2, 3]);
+    wish.coalesce_boundaries = Some(vec![Boundary::Sentence, Boundary::Completion]);
+    wish
+}

@@ -1,0 +1,340 @@
+//! What the person says to questions and sessions, and what becomes of questions.
+
+use aaep::event::{Decision, Event, ResponseKind, StateChanged};
+use aaep::json::Tape;
+use aaep::message::{ClarificationReply, ConfirmationReply, DeadlineExtend, Message, Response, SessionStop};
+use aaep::{SessionId, Timestamp, consent};
+
+use super::question::{Question, Subject};
+use super::tell::spoken;
+use super::{Ear, OVERDUE, words};
+use crate::{Announcement, Kind};
+
+/// Why an answer was not given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum NotAnswered {
+    /// No question of that number is open.
+    NotOpen,
+    /// It was answered before; one answer is all that counts.
+    Twice,
+    /// The question takes no such answer.
+    NotTaken,
+    /// There is no subscription to answer for.
+    NotConnected,
+    /// The question has all the time that it can have.
+    NoMoreTime,
+}
+
+impl std::fmt::Display for NotAnswered {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::NotOpen => "No question of that number is open.",
+            Self::Twice => "You have answered it already.",
+            Self::NotTaken => "It does not take such an answer.",
+            Self::NotConnected => "There is no connection, so your answer was not sent.",
+            Self::NoMoreTime => "It has all the time that it can have.",
+        })
+    }
+}
+
+impl std::error::Error for NotAnswered {}
+
+/// After a question went away by itself, an answer that names no question is not taken for another one.
+pub(super) const SURPRISE: i64 = 3000;
+
+impl Ear {
+    /// Answers a confirmation: the message to send. It is given once.
+    pub fn decide(&mut self, number: u32, decision: Decision, now: i64) -> Result<String, NotAnswered> {
+        let (at, timestamp) = self.answerable(number, now)?;
+        let subscription = self.subscription.clone().ok_or(NotAnswered::NotConnected)?;
+        let question = self.questions.get_mut(at).ok_or(NotAnswered::NotOpen)?;
+        let Subject::Confirmation { allowed, .. } = &question.subject else {
+            return Err(NotAnswered::NotTaken);
+        };
+        let taken = match decision {
+            Decision::Accept => allowed.0,
+            Decision::Reject => allowed.1,
+            _ => false,
+        };
+        if !taken {
+            return Err(NotAnswered::NotTaken);
+        }
+        question.is_answered = true;
+        let reply = ConfirmationReply::new(question.token.clone(), decision, subscription, timestamp);
+        Ok(Message::ConfirmationReply(reply).to_json())
+    }
+
+    /// Answers a clarification: the message to send. A text is matched against the question's choices, by value, label or
+    /// number.
+    pub fn respond(&mut self, number: u32, said: &str, now: i64) -> Result<String, NotAnswered> {
+        let (at, timestamp) = self.answerable(number, now)?;
+        let subscription = self.subscription.clone().ok_or(NotAnswered::NotConnected)?;
+        let question = self.questions.get_mut(at).ok_or(NotAnswered::NotOpen)?;
+        let response = response(question, said.trim()).ok_or(NotAnswered::NotTaken)?;
+        question.is_answered = true;
+        let reply = ClarificationReply::new(question.token.clone(), response, subscription, timestamp);
+        Ok(Message::ClarificationReply(reply).to_json())
+    }
+
+    /// Asks for more time, as much again as the question had at first: the message to send.
+    pub fn more_time(&mut self, number: u32, now: i64) -> Result<String, NotAnswered> {
+        let (at, timestamp) = self.answerable(number, now)?;
+        let subscription = self.subscription.clone().ok_or(NotAnswered::NotConnected)?;
+        let question = self.questions.get_mut(at).ok_or(NotAnswered::NotOpen)?;
+        let deadline = consent::extended(question.asked, question.timeout_seconds, question.deadline, None);
+        if deadline <= question.deadline {
+            return Err(NotAnswered::NoMoreTime);
+        }
+        question.extend(deadline, now);
+        let wish = DeadlineExtend::new(question.token.clone(), subscription, timestamp);
+        Ok(Message::DeadlineExtend(wish).to_json())
+    }
+
+    /// Stops a session's agent: the message to send.
+    pub fn stop(&self, session: &SessionId, now: i64) -> Result<String, NotAnswered> {
+        let subscription = self.subscription.clone().ok_or(NotAnswered::NotConnected)?;
+        let timestamp = Timestamp::from_unix_millis(now).ok_or(NotAnswered::NotConnected)?;
+        Ok(Message::SessionStop(SessionStop::new(session.clone(), subscription, timestamp)).to_json())
+    }
+
+    /// Takes an answer back that could not be sent, so that it can be given again.
+    pub fn not_sent(&mut self, number: u32) {
+        if let Some(question) = self.questions.iter_mut().find(|question| question.number == number) {
+            question.is_answered = false;
+        }
+    }
+
+    /// The question that an answer without a number is for: the only one, if nothing else could have been meant. A question
+    /// that went away a moment ago could.
+    pub fn only_question(&self, now: i64) -> Option<&Question> {
+        let mut open = self.questions.iter().filter(|question| !question.is_answered);
+        let only = open.next().filter(|_| open.next().is_none())?;
+        let surprised = self.surprised.is_some_and(|at| now.saturating_sub(at) < SURPRISE);
+        (!surprised).then_some(only)
+    }
+
+    fn answerable(&self, number: u32, now: i64) -> Result<(usize, Timestamp), NotAnswered> {
+        let at = self.questions.iter().position(|question| question.number == number);
+        let at = at.ok_or(NotAnswered::NotOpen)?;
+        let question = self.questions.get(at).ok_or(NotAnswered::NotOpen)?;
+        if question.is_answered {
+            return Err(NotAnswered::Twice);
+        }
+        Ok((at, Timestamp::from_unix_millis(question.by_producer(now)).ok_or(NotAnswered::NotOpen)?))
+    }
+
+    /// A question comes: it is said, and can be answered from now on.
+    pub(super) fn open(&mut self, question: Question, event: &Event, now: i64) {
+        if let Some(known) = self.questions.iter().find(|known| known.token == question.token) {
+            let text =
+                format!("Question {} came again in other words. The first words hold here.", known.number);
+            let mut again = spoken(event, Kind::Error, text);
+            again.question = Some(known.number);
+            return self.say(again);
+        }
+        let over = self.session(&question.session).is_some_and(|session| session.ended);
+        if over || self.closed.contains(question.token.as_str()) {
+            let text = format!("{} asked something that is settled already.", question.agent);
+            return self.say(spoken(event, Kind::Answer, text));
+        }
+        if self.questions.len() >= self.limits.questions {
+            self.closed.insert(question.token.as_str());
+            let what = match &question.subject {
+                Subject::Confirmation { action, .. } => action,
+                Subject::Clarification { question, .. } => question,
+            };
+            let text = words::sentences(&[
+                &format!("{} asks more than can be kept open here.", question.agent),
+                "This cannot be answered here:",
+                what,
+                &words::without_answer(&question),
+            ]);
+            return self.say(spoken(event, Kind::Error, text));
+        }
+        self.questions_known += 1;
+        let question = question.opened(self.questions_known, now);
+        let mut announcement =
+            spoken(event, Kind::Ask, words::question(&question, &self.tastes.verbosity, now));
+        announcement.question = Some(question.number);
+        self.questions.push(question);
+        self.say(announcement);
+    }
+
+    /// A question again, as it stands now; nothing if it is not open.
+    pub fn repeat(&self, number: u32, now: i64) -> Option<Announcement> {
+        let question = self.questions.iter().find(|question| question.number == number)?;
+        let mut again = about(question, Kind::Ask, words::question(question, &self.tastes.verbosity, now));
+        again.urgency = aaep::event::Urgency::Critical;
+        Some(again)
+    }
+
+    /// What else there is to know of a question.
+    pub fn details(&self, number: u32, now: i64) -> Option<Announcement> {
+        let mut all = self.repeat(number, now)?;
+        let question = self.questions.iter().find(|question| question.number == number)?;
+        for line in &question.details {
+            if !all.text.contains(line.as_str()) {
+                all.text.push('\n');
+                all.text.push_str(line);
+            }
+        }
+        Some(all)
+    }
+
+    /// How much time is left, in words.
+    pub fn time_left(&self, number: u32, now: i64) -> Option<String> {
+        let question = self.questions.iter().find(|question| question.number == number)?;
+        Some(words::duration(question.remaining(now)))
+    }
+
+    /// Notes what a change of state says about a question.
+    pub(super) fn settle(&mut self, event: &Event, change: &StateChanged, now: i64) {
+        let session = &event.envelope.session_id;
+        if let Some((token, decision, by)) = outcome(event) {
+            self.closed.insert(&token);
+            let at = self.questions.iter().position(|question| question.token.as_str() == token);
+            if let Some(at) = at {
+                let question = self.questions.remove(at);
+                let text = settled(&question, decision.as_deref(), &by);
+                self.closes(&question, text, now);
+            }
+            return;
+        }
+        // Other producers do not say which question it was: only where there is one can it be known.
+        let mut open = self.questions.iter().enumerate().filter(|(_, question)| question.session == *session);
+        let leaves = change.from_state != change.to_state && change.to_state != "awaiting_input";
+        if leaves
+            && let Some((at, _)) = open.next()
+            && open.next().is_none()
+        {
+            let question = self.questions.remove(at);
+            let text = if question.is_answered {
+                format!("Your answer to question {} was taken.", question.number)
+            } else {
+                format!(
+                    "Question {} is closed: {} goes on without your answer.",
+                    question.number, question.agent
+                )
+            };
+            self.closes(&question, text, now);
+        }
+    }
+
+    fn closes(&mut self, question: &Question, text: String, now: i64) {
+        self.closed.insert(question.token.as_str());
+        if !question.is_answered {
+            self.surprised = Some(now);
+        }
+        self.say(about(question, Kind::Answer, text));
+    }
+
+    /// A session is over, and its questions with it.
+    pub(super) fn withdraw_all(&mut self, session: &SessionId, now: i64) {
+        while let Some(at) = self.questions.iter().position(|question| question.session == *session) {
+            let question = self.questions.remove(at);
+            let text = format!("Question {} is withdrawn, because its session is over.", question.number);
+            self.closes(&question, text, now);
+        }
+    }
+
+    /// Reminders of time, and questions that are over.
+    pub(super) fn wake_questions(&mut self, now: i64) {
+        let mut said = Vec::new();
+        for question in &mut self.questions {
+            let passed = question.reminders.iter().filter(|at| **at <= now).count();
+            if passed > 0 {
+                question.reminders.drain(..passed);
+                if !question.is_answered && question.remaining(now) > 0 {
+                    let left = words::duration(question.remaining(now));
+                    let text = format!(
+                        "You have {left} left for question {}. Type more time if you need more.",
+                        question.number
+                    );
+                    said.push(about(question, Kind::Ask, text));
+                }
+            }
+        }
+        for announcement in said {
+            self.say(announcement);
+        }
+        while let Some(at) =
+            self.questions.iter().position(|question| now >= question.deadline.saturating_add(OVERDUE))
+        {
+            let question = self.questions.remove(at);
+            let over = format!("The time for question {} is over.", question.number);
+            let text = words::sentences(&[&over, &words::without_answer(&question)]);
+            self.closes(&question, text, now);
+        }
+    }
+}
+
+/// An announcement about a question.
+fn about(question: &Question, kind: Kind, text: String) -> Announcement {
+    let mut announcement = Announcement::own(kind, text);
+    announcement.language.clone_from(&question.language);
+    announcement.direction = question.direction.clone();
+    announcement.session = Some(question.session.clone());
+    announcement.question = Some(question.number);
+    announcement
+}
+
+/// The token, the decision and its cause, where the event tells them (design, decision 15).
+fn outcome(event: &Event) -> Option<(String, Option<String>, String)> {
+    let extensions = event.envelope.extensions.as_ref()?;
+    let mut tape = Tape::default();
+    let doc = tape.read(extensions.as_str()).ok()?;
+    let sayso = doc.root().member("sayso")?;
+    let text = |name: &str| Some(sayso.member(name)?.text()?.into_owned());
+    Some((text("reply_token")?, text("decision"), text("by")?))
+}
+
+/// How a question was settled, in words.
+fn settled(question: &Question, decision: Option<&str>, by: &str) -> String {
+    let number = question.number;
+    let outcome = match decision {
+        Some("accept") => "it may be done",
+        Some("reject") => "it is not done",
+        Some(_) | None => "the agent goes on",
+    };
+    match by {
+        "reply" if question.is_answered => format!("Your answer to question {number} counts: {outcome}."),
+        "reply" => format!("Question {number} was answered elsewhere: {outcome}."),
+        "timeout" => format!("Nobody answered question {number} in time: {outcome}."),
+        "closure" => format!("Nobody was left to answer question {number}: {outcome}."),
+        "unreachable" => format!("Nobody could be asked question {number}: {outcome}."),
+        "cancelled" => format!("Question {number} is withdrawn: {outcome}."),
+        _ => format!("Question {number} is settled: {outcome}."),
+    }
+}
+
+/// An answer of a kind that the question takes; nothing if it is none.
+fn response(question: &Question, said: &str) -> Option<Response> {
+    let Subject::Clarification { choices, .. } = &question.subject else { return None };
+    if said.is_empty() {
+        return None;
+    }
+    let lower = said.to_lowercase();
+    if question.takes(&ResponseKind::MultipleChoice) {
+        let chosen = choices
+            .iter()
+            .find(|(value, label)| value.to_lowercase() == lower || label.to_lowercase() == lower)
+            .or_else(|| choices.get(said.parse::<usize>().ok()?.checked_sub(1)?));
+        if let Some((value, _)) = chosen {
+            return Some(Response::Text(value.clone()));
+        }
+    }
+    if question.takes(&ResponseKind::YesNo) {
+        match lower.as_str() {
+            "yes" | "y" | "true" => return Some(Response::YesNo(true)),
+            "no" | "n" | "false" => return Some(Response::YesNo(false)),
+            _ => {}
+        }
+    }
+    if question.takes(&ResponseKind::Numeric)
+        && let Some(number) = said.parse::<f64>().ok().filter(|number| number.is_finite())
+    {
+        return Some(Response::Number(number));
+    }
+    question.takes(&ResponseKind::FreeText).then(|| Response::Text(said.to_owned()))
+}

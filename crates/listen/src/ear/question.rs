@@ -1,0 +1,201 @@
+//! Open questions.
+
+use aaep::event::{
+    AwaitingClarification, AwaitingConfirmation, Decision, Event, ResponseKind, Reversibility, RiskLevel,
+    TextDirection,
+};
+use aaep::{ReplyToken, SessionId, consent};
+
+/// A question that an agent waits for.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Question {
+    /// By this number the person names it. It is given once and never again.
+    pub number: u32,
+    /// What the answer is tied to.
+    pub token: ReplyToken,
+    /// The session that waits.
+    pub session: SessionId,
+    /// The agent's name for people.
+    pub agent: String,
+    /// What is asked.
+    pub subject: Subject,
+    /// More about it, for who wants to know: harmless, a line each.
+    pub details: Vec<String>,
+    /// When it was asked, in milliseconds since 1970.
+    pub asked: i64,
+    /// Until when it can be answered.
+    pub deadline: i64,
+    /// How long the agent waits without being asked for more.
+    pub timeout_seconds: u64,
+    /// The language of what the agent said.
+    pub language: Option<Box<str>>,
+    /// Which way that runs.
+    pub direction: TextDirection,
+    /// The person has answered; what becomes of it is not known yet.
+    pub is_answered: bool,
+    /// How far this clock is ahead of the producer's, where they cannot both be right.
+    pub(super) ahead: i64,
+    /// When half, and a tenth, of the time is left, unless it was said.
+    pub(super) reminders: Vec<i64>,
+}
+
+/// What is asked; all text is harmless.
+#[derive(Clone, Debug)]
+pub enum Subject {
+    /// May this be done?
+    Confirmation {
+        /// The question as the agent put it, where it did.
+        summary: Option<String>,
+        /// What would be done.
+        action: String,
+        /// What would come of it.
+        consequence: String,
+        /// How much harm it could do.
+        risk: Option<RiskLevel>,
+        /// How it could be undone.
+        reversibility: Reversibility,
+        /// What holds without an answer.
+        default: Decision,
+        /// Whether a yes, and whether a no, is taken.
+        allowed: (bool, bool),
+    },
+    /// What was meant?
+    Clarification {
+        /// The question.
+        question: String,
+        /// Why the agent asks.
+        context: Option<String>,
+        /// The answers to choose from: the value that is sent, and what the person is told.
+        choices: Vec<(String, String)>,
+        /// What an answer may be.
+        kinds: Vec<ResponseKind>,
+        /// What holds without an answer.
+        default: Option<String>,
+    },
+}
+
+impl Question {
+    /// Whether a yes must be typed as a whole word: what cannot be undone, or could do much harm.
+    pub fn is_grave(&self) -> bool {
+        matches!(&self.subject, Subject::Confirmation { risk, reversibility, .. }
+            if *risk == Some(RiskLevel::High) || *reversibility == Reversibility::Irreversible)
+    }
+
+    /// Milliseconds that are left.
+    pub fn remaining(&self, now: i64) -> i64 {
+        self.deadline.saturating_sub(now).max(0)
+    }
+
+    /// Whether an answer may be of that kind; nothing said is free text, or a choice if there are choices (C-D6).
+    pub fn takes(&self, kind: &ResponseKind) -> bool {
+        matches!(&self.subject, Subject::Clarification { kinds, .. } if kinds.contains(kind))
+    }
+
+    pub(super) fn confirmation(event: &Event, asked: &AwaitingConfirmation, summary: Option<&str>) -> Self {
+        let line = |text: &str| crate::plain(text, true);
+        let allowed = |word: &str| {
+            asked.allowed_replies.as_ref().is_none_or(|words| words.iter().any(|allowed| allowed == word))
+        };
+        let reversibility = match (&asked.reversibility, asked.irreversible) {
+            (Some(Reversibility::Irreversible), _) | (_, Some(true)) => Reversibility::Irreversible,
+            (Some(other), _) => other.clone(),
+            (None, _) => Reversibility::Reversible,
+        };
+        let mut details = Vec::new();
+        for detail in [&asked.summary_detailed, &asked.summary_normal].into_iter().flatten() {
+            details.push(line(detail));
+        }
+        if let Some(context) = &asked.extra_context {
+            details.push(format!("The agent adds: {}", line(context.as_str())));
+        }
+        let subject = Subject::Confirmation {
+            summary: summary.map(line),
+            action: line(&asked.action),
+            consequence: line(&asked.consequence),
+            risk: asked.risk_level.clone(),
+            reversibility,
+            default: asked.default_decision.clone(),
+            allowed: (allowed("accept"), allowed("reject")),
+        };
+        Self::of(event, &asked.reply_token, asked.timeout_seconds, subject, details)
+    }
+
+    pub(super) fn clarification(event: &Event, asked: &AwaitingClarification) -> Self {
+        let line = |text: &str| crate::plain(text, true);
+        let choices: Vec<_> = asked
+            .choices
+            .iter()
+            .flatten()
+            .map(|choice| (choice.value.clone(), line(&choice.label)))
+            .collect();
+        let kinds = asked.accepted_response_kinds.clone().unwrap_or_else(|| {
+            vec![if choices.is_empty() { ResponseKind::FreeText } else { ResponseKind::MultipleChoice }]
+        });
+        let details =
+            asked.summary_detailed.iter().chain(&asked.summary_normal).map(|text| line(text)).collect();
+        let subject = Subject::Clarification {
+            question: line(&asked.question),
+            context: asked.context.as_deref().map(line),
+            choices,
+            kinds,
+            default: asked.default_response.as_deref().map(line),
+        };
+        Self::of(event, &asked.reply_token, asked.timeout_seconds, subject, details)
+    }
+
+    fn of(event: &Event, token: &ReplyToken, timeout: u64, subject: Subject, details: Vec<String>) -> Self {
+        let asked = event.envelope.timestamp.unix_millis();
+        let millis = i64::try_from(timeout).unwrap_or(i64::MAX).saturating_mul(1000);
+        let hints = event.envelope.localization_hints.as_ref();
+        Self {
+            number: 0,
+            token: token.clone(),
+            session: event.envelope.session_id.clone(),
+            agent: super::words::agent(event),
+            subject,
+            details,
+            asked,
+            deadline: asked.saturating_add(millis),
+            timeout_seconds: timeout,
+            language: hints.and_then(|hints| hints.primary_language.as_deref()).map(Into::into),
+            direction: super::words::direction(event),
+            is_answered: false,
+            ahead: 0,
+            reminders: Vec::new(),
+        }
+    }
+
+    /// Takes its place among the questions of this listener. Whoever sends a question holds it to be open, so that a clock
+    /// by which it is over, or was not asked yet, is wrong here: then its time begins now.
+    pub(super) fn opened(mut self, number: u32, now: i64) -> Self {
+        self.number = number;
+        let timeout = self.deadline.saturating_sub(self.asked);
+        let late = now.saturating_sub(self.asked);
+        if late < -CLOCKS || late >= timeout {
+            self.ahead = late;
+        }
+        self.asked = self.asked.saturating_add(self.ahead).min(now);
+        self.deadline = self.asked.saturating_add(timeout);
+        self.set_reminders(now);
+        self
+    }
+
+    /// A time by the producer's clock.
+    pub(super) fn by_producer(&self, now: i64) -> i64 {
+        now.saturating_sub(self.ahead)
+    }
+
+    pub(super) fn extend(&mut self, deadline: i64, now: i64) {
+        self.deadline = deadline;
+        self.set_reminders(now);
+    }
+
+    fn set_reminders(&mut self, now: i64) {
+        let countdown = consent::countdown(self.asked, self.timeout_seconds, self.deadline);
+        self.reminders = countdown.into_iter().flatten().filter(|at| *at > now).collect();
+    }
+}
+
+/// Clocks that differ by less agree.
+const CLOCKS: i64 = 2000;

@@ -1,0 +1,243 @@
+//! What is said of each event: at once, if it lasts, or not at all.
+
+use aaep::SessionId;
+use aaep::event::{Event, EventType, Payload, StateChanged, Urgency, Verbosity};
+
+use super::question::Question;
+use super::{Ear, words};
+use crate::{Announcement, Kind, plain};
+
+/// A change of state is said if it has lasted so long, and nothing else told of it.
+pub(super) const STATE_LASTS: i64 = 4000;
+/// The same, for who wants to hear little.
+pub(super) const STATE_LASTS_TERSE: i64 = 15_000;
+/// A session that changes its state all the time is not silent for longer.
+pub(super) const STATE_SILENCE: i64 = 20_000;
+/// The same words about a state are not said again before so long.
+pub(super) const STATE_AGAIN: i64 = 10_000;
+/// So many texts about states are remembered for that.
+pub(super) const STATES: usize = 4;
+/// Between two announcements of progress.
+pub(super) const PROGRESS: i64 = 5000;
+pub(super) const PROGRESS_TERSE: i64 = 30_000;
+
+impl Ear {
+    /// One event that was shaped, in words.
+    pub(super) fn tell(&mut self, event: &Event, now: i64) {
+        let verbosity = self.tastes.verbosity.clone();
+        let session = event.envelope.session_id.clone();
+        let agent = words::agent(event);
+        let said = words::said(&event.payload, &verbosity);
+        let said_text = said.as_deref().unwrap_or_default();
+        if !matches!(event.payload, Payload::ProgressUpdated(_) | Payload::StateChanged(_))
+            && let Some(session) = self.session(&session)
+        {
+            // It tells more of what the agent does than the state would.
+            session.held_state = None;
+        }
+        match &event.payload {
+            Payload::SessionStarted(_) => {
+                let text = words::sentences(&[&format!("{agent} has begun."), said_text]);
+                self.say(spoken(event, Kind::Session, text));
+            }
+            Payload::SessionCompleted(_) => {
+                self.end(&session, now);
+                let text = words::sentences(&[&format!("{agent} is done."), said_text]);
+                self.say(spoken(event, Kind::Session, text));
+            }
+            Payload::SessionCancelled(cancelled) => {
+                self.end(&session, now);
+                let text = words::sentences(&[&words::cancelled(&agent, &cancelled.cancelled_by), said_text]);
+                self.say(spoken(event, Kind::Session, text));
+            }
+            Payload::SessionErrored(error) => {
+                self.end(&session, now);
+                let hint = error.remediation_hint.as_deref().map(|hint| plain(hint, true));
+                let failed = format!("{agent} has failed.");
+                let mut parts = vec![failed.as_str(), said_text, words::errored(error)];
+                if let Some(hint) = &hint {
+                    parts.extend(["What you can do:", hint]);
+                }
+                let text = words::sentences(&parts);
+                self.say(spoken(event, Kind::Error, text));
+            }
+            Payload::StateChanged(change) => self.tell_state(event, change, said.as_deref(), now),
+            Payload::ProgressUpdated(update) => {
+                let text = said.unwrap_or_else(|| words::progress(update));
+                self.tell_progress(event, text, now);
+            }
+            Payload::ToolInvoked(call) => {
+                let warning = if call.irreversible == Some(true) { "This can never be undone." } else { "" };
+                let text = words::sentences(&[said_text, warning]);
+                if let Some(session) = self.session(&session) {
+                    session.doing.clone_from(&text);
+                }
+                self.say(spoken(event, Kind::Tool, text));
+            }
+            Payload::ToolCompleted(done) => {
+                let text = words::tool_done(done, said.as_deref());
+                self.say(spoken(event, Kind::Tool, text));
+            }
+            Payload::OutputStreaming(chunk) => {
+                let kind = chunk.content_type.as_deref().unwrap_or("text/plain");
+                if !kind.starts_with("text/") {
+                    if chunk.complete {
+                        let text = format!("{agent} has sent data of the type {}.", plain(kind, true));
+                        self.say(spoken(event, Kind::Agent, text));
+                    }
+                    return;
+                }
+                let missing = self
+                    .session(&session)
+                    .is_some_and(|session| session.missing_at.take_if(|at| *at == chunk.position).is_some());
+                if missing {
+                    self.notice(event, "Some words are missing here; they did not arrive.");
+                }
+                let text = plain(&chunk.chunk, false);
+                if !text.is_empty() {
+                    self.say(spoken(event, Kind::Agent, text));
+                }
+            }
+            Payload::AwaitingConfirmation(asked) => {
+                let summary = words::summary(&event.payload, &verbosity);
+                self.open(Question::confirmation(event, asked, summary), event, now);
+            }
+            Payload::AwaitingClarification(asked) => {
+                self.open(Question::clarification(event, asked), event, now);
+            }
+            Payload::HandoffRequested(request) => {
+                let reason = plain(&request.reason, true);
+                let handing = words::handoff(&agent, request);
+                let said = if said_text == reason { "" } else { said_text };
+                let text = words::sentences(&[&handing, said, "The reason:", &reason]);
+                self.say(spoken(event, Kind::Handoff, text));
+            }
+            _ => {
+                let kind = if event.envelope.event_type.is_critical() { Kind::Error } else { Kind::Notice };
+                let text = words::unknown(event);
+                self.say(spoken(event, kind, text));
+            }
+        }
+    }
+
+    /// A change of state: how a question was settled, what holds after a gap, or what the agent does now.
+    fn tell_state(&mut self, event: &Event, change: &StateChanged, said: Option<&str>, now: i64) {
+        let id = &event.envelope.session_id;
+        self.settle(event, change, now);
+        let agent = words::agent(event);
+        let state = words::state(&change.to_state);
+        let doing = format!("{agent} {state}.");
+        let verbosity = self.tastes.verbosity.clone();
+        let asked = self.questions.iter().any(|question| question.session == *id);
+        let Some(session) = self.session(id) else { return };
+        session.held_state = None;
+        let text = said.unwrap_or(&doing).to_owned();
+        session.doing = said.map_or_else(|| format!("It {state}."), str::to_owned);
+        let mut announcement = spoken(event, Kind::Agent, text.clone());
+        if change.from_state == change.to_state && !asked {
+            // Who joins late, or comes back after a gap, is told how things stand.
+            announcement.text = words::sentences(&[&doing, said.unwrap_or_default()]);
+            return self.say(announcement);
+        }
+        if change.to_state == "awaiting_input" {
+            // The question itself says so.
+            return;
+        }
+        session.said_states.retain(|(at, _)| now.saturating_sub(*at) < STATE_AGAIN);
+        if verbosity != Verbosity::Detailed && session.said_states.iter().any(|(_, earlier)| *earlier == text)
+        {
+            return;
+        }
+        let lasts = match verbosity {
+            Verbosity::Detailed => 0,
+            Verbosity::Terse => STATE_LASTS_TERSE,
+            _ => STATE_LASTS,
+        };
+        let due = now.saturating_add(lasts).min(session.spoke.saturating_add(STATE_SILENCE)).max(now);
+        session.held_state = Some((due, announcement));
+        if lasts == 0 {
+            self.wake(now);
+        }
+    }
+
+    fn tell_progress(&mut self, event: &Event, text: String, now: i64) {
+        if text.is_empty() {
+            return;
+        }
+        let pause = match self.tastes.verbosity {
+            Verbosity::Detailed => 0,
+            Verbosity::Terse => PROGRESS_TERSE,
+            _ => PROGRESS,
+        };
+        let asks = self.questions.iter().any(|question| question.session == event.envelope.session_id);
+        if asks && reminds(&text) {
+            // The hub reminds of the time that is left; here that is said in the words of the question.
+            return;
+        }
+        let mut announcement = spoken(event, Kind::Progress, text);
+        if event.envelope.urgency.is_none() {
+            announcement.urgency = Urgency::Background;
+        }
+        let Some(session) = self.session(&event.envelope.session_id) else { return };
+        let same = session.said_progress.as_ref().is_some_and(|(_, earlier)| *earlier == announcement.text);
+        let from = session.said_progress.as_ref().map_or(i64::MIN, |(at, _)| at.saturating_add(pause));
+        session.held_progress = (!same).then_some((from, announcement));
+        self.wake(now);
+    }
+
+    /// What is due: states that have lasted, progress, reminders, questions that are over.
+    pub(super) fn wake(&mut self, now: i64) {
+        let mut due = Vec::new();
+        for session in &mut self.sessions {
+            if let Some((_, announcement)) = session.held_state.take_if(|(at, _)| *at <= now) {
+                if session.said_states.len() >= STATES {
+                    session.said_states.pop_front();
+                }
+                session.said_states.push_back((now, announcement.text.clone()));
+                due.push(announcement);
+            }
+            if let Some((_, announcement)) = session.held_progress.take_if(|(at, _)| *at <= now) {
+                session.said_progress = Some((now, announcement.text.clone()));
+                due.push(announcement);
+            }
+        }
+        for announcement in due {
+            self.say(announcement);
+        }
+        self.wake_questions(now);
+    }
+
+    /// A session is over, and with it what it asked.
+    pub(super) fn end(&mut self, id: &SessionId, now: i64) {
+        self.withdraw_all(id, now);
+        if let Some(session) = self.session(id) {
+            session.ended = true;
+            session.held_state = None;
+            session.held_progress = None;
+        }
+    }
+}
+
+/// Whether progress is the hub's reminder of a question's time, which has no other sign than its words.
+fn reminds(text: &str) -> bool {
+    let count = text.strip_suffix(" seconds are left to answer.");
+    count.is_some_and(|count| !count.is_empty() && count.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+/// An announcement of an event.
+pub(super) fn spoken(event: &Event, kind: Kind, text: String) -> Announcement {
+    let urgency = if event.envelope.event_type.is_critical() {
+        Urgency::Critical
+    } else {
+        event.envelope.urgency.clone().unwrap_or(Urgency::Normal)
+    };
+    let mut announcement = Announcement::own(kind, text);
+    announcement.urgency = urgency;
+    announcement.language = words::language(event);
+    announcement.direction = words::direction(event);
+    announcement.session = Some(event.envelope.session_id.clone());
+    if matches!(event.envelope.event_type, EventType::StateChanged) && event.envelope.urgency.is_none() {
+        announcement.urgency = Urgency::Background;
+    }
+    announcement
+}

@@ -1,0 +1,148 @@
+//! What is known of one session.
+
+use std::collections::VecDeque;
+
+use aaep::event::{Event, OutputStreaming};
+use aaep::{OutputId, SessionId};
+
+use crate::Announcement;
+
+/// A session that goes on.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Session {
+    /// By this number the person names it. It is given once and never again.
+    pub number: u32,
+    /// Its id.
+    pub id: SessionId,
+    /// The agent's name for people.
+    pub agent: String,
+    /// What it is doing, in words.
+    pub doing: String,
+    pub(super) ended: bool,
+    pub(super) heard: i64,
+    /// When something of it was last said.
+    pub(super) spoke: i64,
+    /// The latest sequence number.
+    pub(super) sequence: Option<u64>,
+    pub(super) told_disorder: bool,
+    /// In front of this place of an output, something did not arrive.
+    pub(super) missing_at: Option<u64>,
+    /// A change of state that is said if it lasts.
+    pub(super) held_state: Option<(i64, Announcement)>,
+    /// What was said of states lately.
+    pub(super) said_states: VecDeque<(i64, String)>,
+    pub(super) held_progress: Option<(i64, Announcement)>,
+    pub(super) said_progress: Option<(i64, String)>,
+    outputs: VecDeque<Output>,
+}
+
+impl Session {
+    pub(super) fn new(number: u32, event: &Event, now: i64) -> Self {
+        Self {
+            number,
+            id: event.envelope.session_id.clone(),
+            agent: super::words::agent(event),
+            doing: String::new(),
+            ended: false,
+            heard: now,
+            spoke: now,
+            sequence: None,
+            told_disorder: false,
+            missing_at: None,
+            held_state: None,
+            said_states: VecDeque::new(),
+            held_progress: None,
+            said_progress: None,
+            outputs: VecDeque::new(),
+        }
+    }
+
+    /// Of how many outputs it is known how far they were heard.
+    #[cfg(test)]
+    pub(super) fn outputs(&self) -> usize {
+        self.outputs.len()
+    }
+
+    /// What of a chunk was not heard before; whether something in front of it was never heard.
+    pub(super) fn fresh(&mut self, agent: &str, chunk: &OutputStreaming, limit: usize) -> (usize, bool) {
+        let known = self.outputs.iter().position(|output| {
+            output.id == chunk.output_id && (output.id.is_some() || *output.agent == *agent)
+        });
+        let at = known.unwrap_or_else(|| {
+            if self.outputs.len() >= limit {
+                self.outputs.pop_front();
+            }
+            self.outputs.push_back(Output::new(agent, chunk));
+            self.outputs.len() - 1
+        });
+        let Some(output) = self.outputs.get_mut(at) else { return (0, false) };
+        let missing = chunk.position > output.heard && !output.told;
+        output.told |= missing;
+        let repeated = output.repeated(chunk);
+        output.take(chunk, repeated);
+        if chunk.complete && chunk.output_id.is_none() {
+            self.outputs.remove(at);
+        }
+        (repeated, missing)
+    }
+}
+
+/// How far an output was heard.
+#[derive(Clone, Debug)]
+struct Output {
+    id: Option<OutputId>,
+    agent: Box<str>,
+    /// Up to which code point.
+    heard: u64,
+    /// The end of what was heard.
+    tail: String,
+    /// That something is missing was said.
+    told: bool,
+}
+
+/// So much of an output's end is kept, to know again what comes twice: as much as a chunk may be.
+const TAIL: usize = 16_384;
+
+impl Output {
+    fn new(agent: &str, chunk: &OutputStreaming) -> Self {
+        // Who joins in the middle is told so by the session's catch-up, not by a gap here.
+        Self {
+            id: chunk.output_id.clone(),
+            agent: agent.into(),
+            heard: chunk.position,
+            tail: String::new(),
+            told: false,
+        }
+    }
+
+    /// How many bytes of a chunk are what was heard already: same place, same words. A producer that only says that it is
+    /// the same place is not believed.
+    fn repeated(&self, chunk: &OutputStreaming) -> usize {
+        let Some(overlap) = self.heard.checked_sub(chunk.position).filter(|overlap| *overlap > 0) else {
+            return 0;
+        };
+        let overlap = usize::try_from(overlap).unwrap_or(usize::MAX);
+        let bytes = chunk.chunk.char_indices().nth(overlap).map_or(chunk.chunk.len(), |(at, _)| at);
+        let (again, _) = chunk.chunk.split_at(bytes);
+        let from_end = overlap;
+        let tail_at = self.tail.char_indices().rev().nth(from_end.saturating_sub(1)).map(|(at, _)| at);
+        let heard = tail_at.and_then(|at| self.tail.get(at..));
+        if heard.is_some_and(|heard| heard.starts_with(again)) { bytes } else { 0 }
+    }
+
+    fn take(&mut self, chunk: &OutputStreaming, repeated: usize) {
+        let new = chunk.chunk.get(repeated..).unwrap_or_default();
+        let end =
+            chunk.position.saturating_add(u64::try_from(chunk.chunk.chars().count()).unwrap_or(u64::MAX));
+        if repeated == 0 && chunk.position != self.heard {
+            self.tail.clear();
+        }
+        self.tail.push_str(new);
+        if self.tail.len() > TAIL {
+            let from = self.tail.ceil_char_boundary(self.tail.len() - TAIL);
+            self.tail.drain(..from);
+        }
+        self.heard = if repeated > 0 { self.heard.max(end) } else { end };
+    }
+}

@@ -1,0 +1,30 @@
+//! Listening, for a person: what agents say becomes announcements, what they ask becomes questions, and what the person
+//! says goes back.
+//!
+//! ```text
+//!   client ──▶ Ear::hear ──▶ Ear::next ──▶ terminal ──▶ lines, one announcement after the other
+//!     ▲           │                   └──▶ Queue ─────▶ a Voice, one at a time, the critical first
+//!     └── replies ┘ answer, more time, stop
+//! ```
+//!
+//! - [`Ear`]: the core. It opens no socket and reads no clock; time is an argument.
+//! - [`plain`]: text from strangers, made harmless.
+//! - [`Queue`], [`Voice`]: for whoever speaks slower than agents do.
+//! - [`client`]: the way to a hub, by HTTP and SSE. It connects again by itself.
+//! - [`terminal`]: `sayso listen`, in lines.
+
+mod announcement;
+pub mod client;
+mod ear;
+mod limits;
+mod plain;
+mod queue;
+pub mod terminal;
+mod voice;
+
+pub use announcement::{Announcement, Kind};
+pub use ear::{Ear, NotAnswered, Question, Session, Subject, Tastes};
+pub use limits::Limits;
+pub use plain::plain;
+pub use queue::Queue;
+pub use voice::Voice;

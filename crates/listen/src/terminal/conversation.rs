@@ -1,0 +1,511 @@
+//! What is done with what a person types.
+
+use aaep::event::{Decision, ResponseKind, Verbosity};
+
+use super::typed::{Typed, Which};
+use crate::{Announcement, Ear, Kind, NotAnswered, Question, Subject, Tastes};
+
+/// What follows from a line.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Act {
+    Say(Announcement),
+    /// A message goes to the hub; should it not arrive, the question of this number is open again.
+    Send {
+        message: String,
+        question: Option<u32>,
+    },
+    Retune(Tastes),
+    /// The person wants something that is neither a command nor an answer.
+    Request(String),
+    Hush,
+    Quit,
+}
+
+/// What there is besides the questions.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Around {
+    /// Somebody takes what is neither a command nor an answer.
+    pub(super) requests: bool,
+    /// There is a hub, which stops agents and gives more time; a producer by itself does neither.
+    pub(super) hub: bool,
+}
+
+/// Takes one line.
+pub(super) fn take(ear: &mut Ear, line: &str, around: Around, now: i64) -> Vec<Act> {
+    let requests = around.requests;
+    match Typed::read(line) {
+        Typed::MoreTime(_) | Typed::Stop(_) if !around.hub => {
+            vec![say(Kind::Error, "This agent has no hub, which alone could do that. Nothing was sent.")]
+        }
+        Typed::Nothing => nothing(ear, now),
+        Typed::Decision { yes, whole, question } => match target(ear, question, now) {
+            Ok(number) => decide(ear, number, yes, whole, line, now),
+            Err(acts) => acts,
+        },
+        Typed::Number(number) => digit(ear, number, line, requests, now),
+        Typed::Answer { question, text } => answer(ear, question, text, line, requests, now),
+        Typed::MoreTime(question) => match target(ear, question, now) {
+            Ok(number) => more_time(ear, number, now),
+            Err(acts) => acts,
+        },
+        Typed::Details(question) => again(ear, question, now, Ear::details),
+        Typed::Repeat(question) => again(ear, question, now, Ear::repeat),
+        Typed::Status => status(ear, now),
+        Typed::Stop(which) => stop(ear, which, now),
+        Typed::Quieter => retune(ear, false),
+        Typed::Louder => retune(ear, true),
+        Typed::Hush => vec![Act::Hush],
+        Typed::Quit => vec![Act::Quit],
+        Typed::Help => help(requests),
+        Typed::Other(text) => other(ear, text, requests, now),
+    }
+}
+
+fn say(kind: Kind, text: impl Into<String>) -> Act {
+    Act::Say(Announcement::own(kind, text))
+}
+
+/// Enter alone answers nothing.
+fn nothing(ear: &Ear, now: i64) -> Vec<Act> {
+    let open: Vec<_> = ear.questions().filter(|question| !question.is_answered).collect();
+    match open.as_slice() {
+        [] => Vec::new(),
+        [question] => {
+            let left = ear.time_left(question.number, now).unwrap_or_default();
+            vec![say(
+                Kind::Ask,
+                format!(
+                    "Enter alone answers nothing. Question {} is open for {left}; type repeat to hear it.",
+                    question.number
+                ),
+            )]
+        }
+        several => {
+            vec![say(
+                Kind::Ask,
+                format!(
+                    "Enter alone answers nothing. {} questions are open: {}.",
+                    several.len(),
+                    numbers(several)
+                ),
+            )]
+        }
+    }
+}
+
+/// The question that is meant; else what to say.
+fn target(ear: &Ear, number: Option<u32>, now: i64) -> Result<u32, Vec<Act>> {
+    if let Some(number) = number {
+        return match ear.questions().find(|question| question.number == number) {
+            Some(_) => Ok(number),
+            None => Err(vec![say(Kind::Error, format!("Question {number} is not open. Nothing was sent."))]),
+        };
+    }
+    if let Some(question) = ear.only_question(now) {
+        return Ok(question.number);
+    }
+    let open: Vec<_> = ear.questions().filter(|question| !question.is_answered).collect();
+    Err(vec![match open.as_slice() {
+        [] => say(Kind::Error, "No question is open. Nothing was sent."),
+        [question] => {
+            let number = question.number;
+            say(
+                Kind::Error,
+                format!(
+                    "Another question has just gone away, so nothing was sent. Question {number} is open; put its number behind your answer, like: yes {number}."
+                ),
+            )
+        }
+        several => say(
+            Kind::Error,
+            format!(
+                "Which question do you mean? Nothing was sent. Open are {}. Put the number behind your answer, like: yes {}.",
+                numbers(several),
+                several.first().map_or(1, |question| question.number)
+            ),
+        ),
+    }])
+}
+
+fn numbers(questions: &[&Question]) -> String {
+    let all: Vec<_> = questions.iter().map(|question| question.number.to_string()).collect();
+    match all.split_last() {
+        Some((last, others)) if !others.is_empty() => format!("{} and {last}", others.join(", ")),
+        _ => all.concat(),
+    }
+}
+
+fn decide(ear: &mut Ear, number: u32, yes: bool, whole: bool, line: &str, now: i64) -> Vec<Act> {
+    let Some(question) = ear.questions().find(|question| question.number == number) else {
+        return vec![say(Kind::Error, NotAnswered::NotOpen.to_string())];
+    };
+    if matches!(question.subject, Subject::Clarification { .. }) {
+        let word = line.split_whitespace().find(|word| word.parse::<u32>().is_err()).unwrap_or(line);
+        return respond(ear, number, word, now);
+    }
+    if yes && !whole && question.is_grave() {
+        return vec![say(
+            Kind::Error,
+            format!(
+                "This cannot be undone, or could do harm, so a short answer is not enough. Nothing was sent. Type the whole word accept to allow question {number}, or no to refuse it."
+            ),
+        )];
+    }
+    let (decision, word) = if yes { (Decision::Accept, "yes") } else { (Decision::Reject, "no") };
+    match ear.decide(number, decision, now) {
+        Ok(message) => vec![
+            say(Kind::Answer, format!("You say {word} to question {number}.")),
+            Act::Send { message, question: Some(number) },
+        ],
+        Err(why) => vec![say(Kind::Error, format!("Question {number}: {why}"))],
+    }
+}
+
+fn respond(ear: &mut Ear, number: u32, text: &str, now: i64) -> Vec<Act> {
+    match ear.respond(number, text, now) {
+        Ok(message) => vec![
+            say(Kind::Answer, format!("You answer question {number}: {}", crate::plain(text, true))),
+            Act::Send { message, question: Some(number) },
+        ],
+        Err(NotAnswered::NotTaken) => {
+            let how = ear.repeat(number, now).and_then(|again| again.text.lines().last().map(str::to_owned));
+            vec![say(
+                Kind::Error,
+                format!("Question {number} does not take that. {}", how.unwrap_or_default()),
+            )]
+        }
+        Err(why) => vec![say(Kind::Error, format!("Question {number}: {why}"))],
+    }
+}
+
+/// A number alone: 1 is yes and 2 is no, or a choice.
+fn digit(ear: &mut Ear, digit: u32, line: &str, requests: bool, now: i64) -> Vec<Act> {
+    if ear.questions().all(|question| question.is_answered) && requests {
+        return vec![Act::Request(line.trim().to_owned())];
+    }
+    let number = match target(ear, None, now) {
+        Ok(number) => number,
+        Err(acts) => return acts,
+    };
+    let confirms = ear.questions().any(|question| {
+        question.number == number && matches!(question.subject, Subject::Confirmation { .. })
+    });
+    match digit {
+        _ if !confirms => respond(ear, number, line.trim(), now),
+        1 => decide(ear, number, true, false, line, now),
+        2 => decide(ear, number, false, true, line, now),
+        _ => vec![say(Kind::Error, "Type 1 for yes or 2 for no. Nothing was sent.")],
+    }
+}
+
+fn answer(
+    ear: &mut Ear,
+    question: Option<u32>,
+    text: &str,
+    line: &str,
+    requests: bool,
+    now: i64,
+) -> Vec<Act> {
+    let open = |ear: &Ear, number: u32| ear.questions().any(|question| question.number == number);
+    let explicit = line.trim().get(..6).is_some_and(|word| word.eq_ignore_ascii_case("answer"));
+    match question {
+        // A line that only begins with a number is an answer if that question is open.
+        Some(number) if !explicit && !open(ear, number) => other(ear, line.trim(), requests, now),
+        Some(number) if explicit && !open(ear, number) => match ear.only_question(now).map(|it| it.number) {
+            // `answer 5 euro`, with no question 5.
+            Some(only) => respond_or_decide(ear, only, &format!("{number} {text}"), now),
+            None => target(ear, Some(number), now).err().unwrap_or_default(),
+        },
+        Some(number) => respond_or_decide(ear, number, text, now),
+        None => match target(ear, None, now) {
+            Ok(number) => respond_or_decide(ear, number, text, now),
+            Err(acts) => acts,
+        },
+    }
+}
+
+/// `answer yes` is a yes.
+fn respond_or_decide(ear: &mut Ear, number: u32, text: &str, now: i64) -> Vec<Act> {
+    if let Typed::Decision { yes, whole, question: None } = Typed::read(text) {
+        return decide(ear, number, yes, whole, text, now);
+    }
+    respond(ear, number, text, now)
+}
+
+fn other(ear: &mut Ear, text: &str, requests: bool, now: i64) -> Vec<Act> {
+    let takes = |question: &Question| {
+        question.takes(&ResponseKind::FreeText) || question.takes(&ResponseKind::MultipleChoice)
+    };
+    if let Some(number) = ear.only_question(now).filter(|question| takes(question)).map(|it| it.number) {
+        return respond(ear, number, text, now);
+    }
+    if requests {
+        return vec![Act::Request(text.to_owned())];
+    }
+    let open = ear.questions().any(|question| !question.is_answered);
+    vec![say(
+        Kind::Error,
+        if open {
+            "That was not understood, and nothing was sent. Type yes or no, repeat to hear the question, or help."
+        } else {
+            "That was not understood. Type help for what you can type."
+        },
+    )]
+}
+
+fn more_time(ear: &mut Ear, number: u32, now: i64) -> Vec<Act> {
+    match ear.more_time(number, now) {
+        Ok(message) => {
+            let left = ear.time_left(number, now).unwrap_or_default();
+            vec![
+                say(
+                    Kind::Ask,
+                    format!("You asked for more time. Question {number} now stays open for {left}."),
+                ),
+                Act::Send { message, question: None },
+            ]
+        }
+        Err(why) => vec![say(Kind::Error, format!("Question {number}: {why}"))],
+    }
+}
+
+/// Questions again: the one, or all that are open.
+fn again(
+    ear: &Ear,
+    number: Option<u32>,
+    now: i64,
+    what: impl Fn(&Ear, u32, i64) -> Option<Announcement>,
+) -> Vec<Act> {
+    let all: Vec<_> = ear
+        .questions()
+        .filter(|question| number.is_none_or(|number| question.number == number))
+        .filter_map(|question| what(ear, question.number, now))
+        .map(Act::Say)
+        .collect();
+    if all.is_empty() {
+        return vec![say(Kind::Status, "No such question is open.")];
+    }
+    all
+}
+
+fn status(ear: &Ear, now: i64) -> Vec<Act> {
+    let mut lines = Vec::new();
+    for session in ear.sessions() {
+        let doing = if session.doing.is_empty() { "It has not said what it does." } else { &session.doing };
+        lines.push(format!("Session {}, {}. {doing}", session.number, session.agent));
+    }
+    if lines.is_empty() {
+        lines.push("No agent is at work.".to_owned());
+    }
+    for question in ear.questions() {
+        let left = ear.time_left(question.number, now).unwrap_or_default();
+        let number = question.number;
+        lines.push(if question.is_answered {
+            format!("Question {number} is answered; what becomes of it is not known yet.")
+        } else {
+            format!("Question {number} from {} is open for {left}.", question.agent)
+        });
+    }
+    lines.push(format!("You hear {} texts.", ear.tastes().verbosity));
+    vec![say(Kind::Status, lines.join("\n"))]
+}
+
+fn stop(ear: &Ear, which: Which, now: i64) -> Vec<Act> {
+    let sessions: Vec<_> = ear
+        .sessions()
+        .filter(|session| !matches!(which, Which::One(number) if session.number != number))
+        .collect();
+    match (which, sessions.as_slice()) {
+        (Which::One(number), []) => vec![say(Kind::Error, format!("There is no session {number} at work."))],
+        (_, []) => vec![say(Kind::Error, "No agent is at work.")],
+        (Which::Unsaid, [_, _, ..]) => {
+            let all: Vec<_> =
+                sessions.iter().map(|session| format!("{} is {}", session.number, session.agent)).collect();
+            vec![say(
+                Kind::Error,
+                format!(
+                    "Which one? {}. Type stop and the number, or stop all. Nothing was stopped.",
+                    all.join(", ")
+                ),
+            )]
+        }
+        (_, sessions) => {
+            let mut acts = Vec::new();
+            for session in sessions {
+                match ear.stop(&session.id, now) {
+                    Ok(message) => {
+                        acts.push(say(
+                            Kind::Answer,
+                            format!("You stop {}, session {}.", session.agent, session.number),
+                        ));
+                        acts.push(Act::Send { message, question: None });
+                    }
+                    Err(_) => acts.push(say(Kind::Error, "There is no connection, so nothing was stopped.")),
+                }
+            }
+            acts
+        }
+    }
+}
+
+fn retune(ear: &Ear, louder: bool) -> Vec<Act> {
+    let tastes = ear.tastes();
+    let verbosity = match (&tastes.verbosity, louder) {
+        (Verbosity::Terse, true) | (Verbosity::Detailed, false) => Verbosity::Normal,
+        (Verbosity::Terse, false) => return vec![say(Kind::Status, "You hear the least there is already.")],
+        (Verbosity::Detailed, true) => return vec![say(Kind::Status, "You hear all there is already.")],
+        (_, true) => Verbosity::Detailed,
+        (_, false) => Verbosity::Terse,
+    };
+    let text = format!("From now on you hear {verbosity} texts.");
+    vec![say(Kind::Status, text), Act::Retune(Tastes { verbosity, ..tastes.clone() })]
+}
+
+fn help(requests: bool) -> Vec<Act> {
+    let mut lines = vec![
+        "yes or accept, no or reject: answers the open question. With several open, put its number behind: yes 2.",
+        "answer and some words: answers a question that wants words. answer 2 and some words: answers question 2.",
+        "repeat: says the open questions again. details: says all that is known of them.",
+        "more time: gives a question as much time again.",
+        "stop: stops the agent. With several at work, put the session's number behind: stop 2.",
+        "status: says who is at work and what is open.",
+        "quieter, louder: less or more is said.",
+        "quit: ends listening.",
+    ];
+    if requests {
+        lines.push("Anything else is taken for what you want the assistant to do.");
+    }
+    vec![say(Kind::Help, lines.join("\n"))]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Limits;
+
+    const NOW: i64 = 1_779_631_200_000;
+    const ALONE: Around = Around { requests: false, hub: true };
+    const WITH_REQUESTS: Around = Around { requests: true, hub: true };
+
+    fn ear(questions: &[&str]) -> Ear {
+        let mut ear = Ear::new(Tastes::default(), Limits::default());
+        ear.subscribe(aaep::SubscriptionId::parse("sub_1").unwrap());
+        for (at, question) in questions.iter().enumerate() {
+            ear.hear(
+                &format!(
+                    r#"{{"@context":"https://aaep-protocol.org/context/v1","type":"aaep:agent.awaiting.{question},"event_id":"evt_{at}","session_id":"sess_{at}","timestamp":"2026-05-24T14:00:00.000Z","producer":{{"agent_id":"bank"}},"reply_token":"rpl_{at}","timeout_seconds":120}}"#
+                ),
+                NOW,
+            );
+        }
+        while ear.next(NOW).is_some() {}
+        ear
+    }
+
+    const GRAVE: &str =
+        r#"confirmation","action":"A","consequence":"C","default_decision":"reject","irreversible":true"#;
+    const LIGHT: &str =
+        r#"confirmation","action":"A","consequence":"C","default_decision":"reject","risk_level":"low""#;
+    const WORDS: &str = r#"clarification","question":"Q?""#;
+    const CHOICES: &str = r#"clarification","question":"Q?","choices":[{"value":"a","label":"The first"},{"value":"b","label":"The second"}]"#;
+    const COUNT: &str = r#"clarification","question":"Q?","accepted_response_kinds":["numeric"]"#;
+
+    /// What is sent for a line, by its end; nothing if nothing is.
+    fn sent(questions: &[&str], line: &str, around: Around) -> Option<String> {
+        let mut ear = ear(questions);
+        take(&mut ear, line, around, NOW).into_iter().find_map(|act| match act {
+            Act::Send { message, .. } => Some(message),
+            Act::Request(text) => Some(format!("request {text}")),
+            _ => None,
+        })
+    }
+
+    #[test]
+    fn only_what_was_meant_as_an_answer_is_one() {
+        let accept = r#""reply_token":"rpl_0","decision":"accept""#;
+        let reject = r#""reply_token":"rpl_0","decision":"reject""#;
+        let table: &[(&[&str], &str, Option<&str>)] = &[
+            (&[GRAVE], "yes", Some(accept)),
+            (&[GRAVE], "Accept", Some(accept)),
+            (&[GRAVE], "yes 1", Some(accept)),
+            (&[GRAVE], "1 accept", Some(accept)),
+            (&[GRAVE], "answer yes", Some(accept)),
+            (&[GRAVE], "no", Some(reject)),
+            (&[GRAVE], "n", Some(reject)),
+            (&[GRAVE], "2", Some(reject)),
+            (&[GRAVE], "1", None),
+            (&[GRAVE], "y", None),
+            (&[GRAVE], "y 1", None),
+            (&[GRAVE], "answer y", None),
+            (&[GRAVE], "", None),
+            (&[GRAVE], "3", None),
+            (&[GRAVE], "yes 2", None),
+            (&[GRAVE], "yes no", None),
+            (&[GRAVE], "yess", None),
+            (&[GRAVE], "ｙｅｓ", None),
+            (&[LIGHT], "1", Some(accept)),
+            (&[LIGHT], "y", Some(accept)),
+            (&[LIGHT], "2", Some(reject)),
+            (&[LIGHT, LIGHT], "yes", None),
+            (&[LIGHT, LIGHT], "1", None),
+            (&[LIGHT, LIGHT], "yes 1", Some(accept)),
+            (&[WORDS, LIGHT], "Lagos", None),
+            (&[WORDS, LIGHT], "1 New York", Some(r#""reply_token":"rpl_0","response":"New York""#)),
+            (&[WORDS], "Lagos", Some(r#""response":"Lagos""#)),
+            (&[WORDS], "yes", Some(r#""response":"yes""#)),
+            (&[WORDS], "5 euro", Some(r#""response":"5 euro""#)),
+            (&[WORDS], "answer stop", Some(r#""response":"stop""#)),
+            (&[WORDS], "answer 5 euro", Some(r#""response":"5 euro""#)),
+            (&[WORDS], "status", None),
+            (&[CHOICES], "2", Some(r#""response":"b""#)),
+            (&[CHOICES], "the first", Some(r#""response":"a""#)),
+            (&[CHOICES], "3", None),
+            (&[CHOICES], "the third", None),
+            (&[COUNT], "12", Some(r#""response":12"#)),
+            (&[COUNT], "twelve", None),
+            (&[], "yes", None),
+            (&[], "1", None),
+        ];
+        for (questions, line, expected) in table {
+            let told = sent(questions, line, ALONE);
+            match expected {
+                Some(part) => {
+                    assert!(told.as_ref().is_some_and(|told| told.contains(part)), "{line:?}: {told:?}")
+                }
+                None => assert_eq!(told, None, "{line:?} to {questions:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_neither_a_command_nor_an_answer_is_a_request() {
+        for (questions, line, expected) in [
+            (&[][..], "Transfer 250 euros", Some("request Transfer 250 euros")),
+            (&[], "5 euro to Ben", Some("request 5 euro to Ben")),
+            (&[GRAVE], "Transfer 250 euros", Some("request Transfer 250 euros")),
+            (&[GRAVE], "yes", Some("accept")),
+            (&[WORDS], "Lagos", Some("\"response\":\"Lagos\"")),
+            (&[], "yes", None),
+            (&[], "status", None),
+        ] {
+            let told = sent(questions, line, WITH_REQUESTS);
+            match expected {
+                Some(part) => {
+                    assert!(told.as_ref().is_some_and(|told| told.contains(part)), "{line:?}: {told:?}")
+                }
+                None => assert_eq!(told, None, "{line:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn of_several_agents_one_is_stopped() {
+        assert_eq!(sent(&[GRAVE, GRAVE], "stop", ALONE), None);
+        assert!(sent(&[GRAVE, GRAVE], "stop 2", ALONE).unwrap().contains("sess_1"));
+        assert!(sent(&[GRAVE], "stop", ALONE).unwrap().contains("sess_0"));
+        let all = take(&mut ear(&[GRAVE, GRAVE]), "stop all", ALONE, NOW);
+        assert_eq!(all.iter().filter(|act| matches!(act, Act::Send { .. })).count(), 2);
+        assert_eq!(sent(&[GRAVE], "stop", Around { hub: false, ..ALONE }), None);
+        assert_eq!(sent(&[GRAVE], "more time", Around { hub: false, ..ALONE }), None);
+    }
+}

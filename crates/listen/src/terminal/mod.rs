@@ -1,0 +1,167 @@
+//! `sayso listen`: lines, one after the other, each with a word in front. Nothing is repainted.
+//!
+//! - `typed`: what a line means by itself; `conversation`: what it means now, and what follows from it.
+//! - `talk`: what is heard, typed and said, one thing at a time.
+//! - `printed`: announcements as lines or as JSON.
+
+mod conversation;
+mod printed;
+mod talk;
+mod typed;
+
+use std::io::{self, BufRead, Read, Write};
+
+use aaep::SessionId;
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio::time::sleep_until;
+
+use crate::client::{self, Address};
+use crate::{Announcement, Limits, Tastes, Voice};
+use talk::Talk;
+
+/// How somebody listens.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Where the hub is.
+    pub address: Address,
+    /// What the person wants to hear.
+    pub tastes: Tastes,
+    /// One JSON object a line, for programs.
+    pub json: bool,
+    /// Whether questions are answered without a person.
+    pub auto: Auto,
+    /// How much is kept.
+    pub limits: Limits,
+}
+
+impl Settings {
+    /// The usual way to listen to a hub.
+    pub fn new(address: Address) -> Self {
+        Self { address, tastes: Tastes::default(), json: false, auto: Auto::Off, limits: Limits::default() }
+    }
+}
+
+/// Whether questions are answered without a person.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Auto {
+    /// The person is asked.
+    Off,
+    /// Everything is allowed; of choices the first is taken.
+    Accept,
+    /// Everything is refused.
+    Reject,
+    /// Nothing is answered, whatever is typed: each question runs out of time.
+    None,
+}
+
+/// What others have to do with a terminal that listens. Everything may be left out.
+#[derive(Default)]
+pub struct Hooks {
+    /// Lines that the person types. When it ends, listening goes on without answers. See [`stdin`].
+    pub input: Option<mpsc::Receiver<String>>,
+    /// Gets the lines that are neither a command nor an answer; without it they are not understood.
+    pub requests: Option<mpsc::Sender<String>>,
+    /// Takes orders from elsewhere.
+    pub orders: Option<mpsc::Receiver<Order>>,
+    /// Told when the first stream is open: from then on nothing is missed.
+    pub ready: Option<oneshot::Sender<()>>,
+    /// Says what is printed, too.
+    pub voice: Option<Box<dyn Voice>>,
+}
+
+/// An order for a terminal that listens.
+#[derive(Clone, Debug)]
+pub enum Order {
+    /// Says this, in sayso's own words.
+    Say(Announcement),
+    /// Ends when this session has ended.
+    EndAfter(SessionId),
+    /// Ends now.
+    End,
+}
+
+/// Why it could not listen, for people.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure(pub String);
+
+/// Bytes of a line that is typed.
+const LONGEST_LINE: u64 = 64 * 1024;
+/// Announcements and answers that wait for each other.
+const WAITING: usize = 64;
+
+/// The lines of standard input, read by a thread of their own.
+pub fn stdin() -> mpsc::Receiver<String> {
+    let (lines, input) = mpsc::channel(WAITING);
+    std::thread::spawn(move || {
+        let mut stdin = io::stdin().lock();
+        while let Some(line) = next_line(&mut stdin) {
+            if lines.blocking_send(line).is_err() {
+                return;
+            }
+        }
+    });
+    input
+}
+
+/// The next line; one that is too long becomes a text that means nothing, so that no part of it does.
+fn next_line(input: &mut impl BufRead) -> Option<String> {
+    let mut line = Vec::new();
+    let read = input.by_ref().take(LONGEST_LINE).read_until(b'\n', &mut line);
+    if read.is_ok_and(|read| read > 0) {
+        if !line.ends_with(b"\n") && line.len() as u64 >= LONGEST_LINE {
+            while input.skip_until(b'\n').is_err_and(|error| error.kind() == io::ErrorKind::Interrupted) {}
+            return Some("a line that is too long".to_owned());
+        }
+        // What is no text is shown as such, and answers nothing.
+        return Some(String::from_utf8_lossy(&line).into_owned());
+    }
+    None
+}
+
+/// Listens until the person or an order ends it, or the hub refuses.
+pub async fn run(settings: Settings, mut hooks: Hooks, out: impl Write) -> Result<(), Failure> {
+    let (tell, mut heard) = mpsc::channel(WAITING);
+    let (wishes, wanted) = watch::channel(settings.tastes.clone());
+    let address = settings.address.clone();
+    let following = tokio::spawn(client::follow(
+        address,
+        move || client::request(&wanted.borrow(), "sayso-listen"),
+        tell,
+    ));
+    let (mut input, mut orders) = (hooks.input.take(), hooks.orders.take());
+    let mut talk = Talk::new(settings, hooks, wishes, out);
+    let mut failure = None;
+    while failure.is_none() && !talk.is_over {
+        let next = talk.next_look();
+        tokio::select! {
+            one = heard.recv() => match one {
+                Some(one) => failure = talk.hear(one),
+                None => talk.is_over = true,
+            },
+            line = next_of(&mut input) => match line {
+                Some(line) => talk.typed(&line),
+                None => input = None,
+            },
+            order = next_of(&mut orders) => match order {
+                Some(Order::Say(announcement)) => talk.say(&announcement),
+                Some(Order::EndAfter(session)) => talk.until = Some(session),
+                Some(Order::End) => talk.is_over = true,
+                None => orders = None,
+            },
+            Some(Ok(sent)) = talk.sends.join_next() => talk.was_sent(sent),
+            () = sleep_until(next) => {}
+        }
+        talk.look();
+    }
+    following.abort();
+    talk.leave().await;
+    failure.map_or(Ok(()), Err)
+}
+
+/// The next of a channel that may not be there.
+async fn next_of<T>(channel: &mut Option<mpsc::Receiver<T>>) -> Option<T> {
+    match channel {
+        Some(channel) => channel.recv().await,
+        None => std::future::pending().await,
+    }
+}

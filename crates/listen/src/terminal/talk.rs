@@ -1,0 +1,298 @@
+//! One terminal that listens: what is heard, typed and said.
+
+use std::io::Write;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use aaep::event::{Decision, ResponseKind};
+use aaep::{SessionId, SubscriptionId};
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio::task::JoinSet;
+use tokio::time::{Instant, timeout};
+
+use super::conversation::{self, Act, Around};
+use super::{Auto, Failure, Hooks, Settings, printed};
+use crate::client::{self, Heard, Lost};
+use crate::{Announcement, Ear, Kind, Queue, Subject, Tastes, Voice};
+
+/// Between two looks at whether a voice is free.
+const VOICE: Duration = Duration::from_millis(50);
+/// For what is under way, and to say good-bye.
+const FAREWELL: Duration = Duration::from_secs(2);
+
+/// What became of a message: the question that it answered, and why it did not arrive.
+pub(super) type Sent = (Option<u32>, Result<(), client::NotSent>);
+
+pub(super) struct Talk<W> {
+    ear: Ear,
+    queue: Queue,
+    voice: Option<Box<dyn Voice>>,
+    requests: Option<mpsc::Sender<String>>,
+    ready: Option<oneshot::Sender<()>>,
+    subscription: Option<SubscriptionId>,
+    has_hub: bool,
+    /// The connection is lost, and that was said.
+    lost: bool,
+    /// It ends with this session.
+    pub(super) until: Option<SessionId>,
+    pub(super) is_over: bool,
+    /// Messages that are under way.
+    pub(super) sends: JoinSet<Sent>,
+    wishes: watch::Sender<Tastes>,
+    settings: Settings,
+    out: W,
+}
+
+impl<W: Write> Talk<W> {
+    pub(super) fn new(settings: Settings, hooks: Hooks, wishes: watch::Sender<Tastes>, out: W) -> Self {
+        Self {
+            ear: Ear::new(settings.tastes.clone(), settings.limits),
+            queue: Queue::new(settings.limits.waiting),
+            voice: hooks.voice,
+            requests: hooks.requests,
+            ready: hooks.ready,
+            subscription: None,
+            has_hub: true,
+            lost: false,
+            until: None,
+            is_over: false,
+            sends: JoinSet::new(),
+            wishes,
+            settings,
+            out,
+        }
+    }
+
+    pub(super) fn hear(&mut self, heard: Heard) -> Option<Failure> {
+        match heard {
+            Heard::Open { subscription, notes, resumed } => {
+                match &subscription {
+                    Some(subscription) => self.ear.subscribe(subscription.clone()),
+                    // Nobody knows it; but an answer must name one.
+                    None => self.ear.subscribe(SubscriptionId::generate(&mut seal::SystemRandom)),
+                }
+                if subscription.is_none() {
+                    self.settings.address = self.settings.address.clone().without_hub();
+                }
+                self.has_hub = subscription.is_some();
+                self.subscription = subscription;
+                let text = match (std::mem::take(&mut self.lost), resumed) {
+                    (false, _) => {
+                        format!("Listening to {}. Type help for what you can type.", self.settings.address.url())
+                    }
+                    (true, true) => "Connected again. What was said meanwhile follows.".to_owned(),
+                    (true, false) => "Connected again, but what was said meanwhile was not kept for you. What holds now follows.".to_owned(),
+                };
+                self.say(&Announcement::own(Kind::Notice, text));
+                if let Some(notes) = notes {
+                    self.say(&Announcement::own(
+                        Kind::Notice,
+                        format!("The hub says: {}", crate::plain(&notes, true)),
+                    ));
+                }
+                if self.settings.address.is_in_the_clear() {
+                    let text = "The connection is not encrypted: others on the way can hear and change what is said. Use https.";
+                    self.say(&Announcement::own(Kind::Notice, text));
+                }
+                if !self.has_hub {
+                    let text = "This is an agent by itself, without a hub: it cannot be stopped or given more time from here, and what is said while there is no connection is lost.";
+                    self.say(&Announcement::own(Kind::Notice, text));
+                }
+                if let Some(ready) = self.ready.take() {
+                    let _ = ready.send(());
+                }
+            }
+            Heard::Text(text) => self.ear.hear(&text, now()),
+            Heard::TooLong => {
+                let text = "Something came that is longer than can be taken; it was left out.";
+                self.say(&Announcement::own(Kind::Error, text));
+            }
+            Heard::Lost(lost) => {
+                if !std::mem::replace(&mut self.lost, true) {
+                    let why = match lost {
+                        Lost::Unreachable(why) | Lost::Refused(why) => why,
+                    };
+                    let text = format!(
+                        "The connection to the hub is lost: {why}. It is tried again until it works."
+                    );
+                    self.say(&Announcement::own(Kind::Notice, text));
+                }
+            }
+            Heard::Over(Lost::Refused(why)) => return Some(Failure(why)),
+            Heard::Over(Lost::Unreachable(why)) => {
+                return Some(Failure(format!("cannot reach {}: {why}", self.settings.address.url())));
+            }
+        }
+        None
+    }
+
+    pub(super) fn typed(&mut self, line: &str) {
+        let around = Around { requests: self.requests.is_some(), hub: self.has_hub };
+        let acts = conversation::take(&mut self.ear, line, around, now());
+        for act in acts {
+            match act {
+                Act::Request(text) => {
+                    if let Some(requests) = &self.requests
+                        && requests.try_send(text).is_err()
+                    {
+                        let text = "Too much was asked at once. Ask again in a moment.";
+                        self.say(&Announcement::own(Kind::Error, text));
+                    }
+                }
+                act => self.act(act),
+            }
+        }
+    }
+
+    fn act(&mut self, act: Act) {
+        match act {
+            Act::Say(announcement) => self.say(&announcement),
+            Act::Send { message, question } => {
+                if let Some(number) = question.filter(|_| self.settings.auto == Auto::None) {
+                    self.ear.not_sent(number);
+                    let text = "With --auto none nothing is answered. Nothing was sent.";
+                    return self.say(&Announcement::own(Kind::Error, text));
+                }
+                let to = self.settings.address.clone();
+                self.sends.spawn(async move { (question, client::send(&to, &message).await) });
+            }
+            Act::Retune(tastes) => {
+                if let Some(subscription) = &self.subscription {
+                    let message = client::renegotiation(subscription, &tastes);
+                    self.act(Act::Send { message, question: None });
+                }
+                let _ = self.wishes.send(tastes.clone());
+                self.ear.set_tastes(tastes);
+            }
+            Act::Hush => {
+                if let Some(voice) = &mut self.voice {
+                    voice.stop();
+                }
+            }
+            Act::Quit => self.is_over = true,
+            Act::Request(_) => {}
+        }
+    }
+
+    pub(super) fn was_sent(&mut self, (question, result): Sent) {
+        let Err(client::NotSent(why)) = result else { return };
+        let text = match question {
+            Some(number) => {
+                self.ear.not_sent(number);
+                format!(
+                    "Your answer to question {number} did not arrive: {why}. It is still open; answer again."
+                )
+            }
+            None => format!("What you asked for did not reach the hub: {why}. Try again."),
+        };
+        self.say(&Announcement::own(Kind::Error, text));
+    }
+
+    /// What is under way arrives first, then it is said that nobody listens any more.
+    pub(super) async fn leave(&mut self) {
+        let arrive = async {
+            while let Some(sent) = self.sends.join_next().await {
+                if let Ok(sent) = sent {
+                    self.was_sent(sent);
+                }
+            }
+        };
+        let _ = timeout(FAREWELL, arrive).await;
+        if let Some(subscription) = self.subscription.take() {
+            let message = client::farewell(&subscription);
+            let _ = timeout(FAREWELL, client::send(&self.settings.address, &message)).await;
+        }
+    }
+
+    /// When to look again, should nothing come.
+    pub(super) fn next_look(&mut self) -> Instant {
+        let hour = Duration::from_hours(1);
+        let due = self.ear.next_deadline().map(|at| at.saturating_sub(now()).max(0));
+        let due = due.map_or(hour, |millis| Duration::from_millis(millis.unsigned_abs()).min(hour));
+        let speaks = self.voice.is_some() && !self.queue.is_empty();
+        Instant::now() + if speaks { due.min(VOICE) } else { due }
+    }
+
+    /// Says what there is to say.
+    pub(super) fn look(&mut self) {
+        while let Some(announcement) = self.ear.next(now()) {
+            self.say(&announcement);
+            if announcement.kind == Kind::Ask
+                && let Some(number) = announcement.question
+            {
+                self.answer_by_itself(number);
+            }
+        }
+        if let Some(until) = &self.until
+            && self.ear.has_ended(until)
+        {
+            self.is_over = true;
+        }
+        if let Some(voice) = &mut self.voice {
+            while self.queue.is_urgent() || !self.queue.is_empty() && voice.is_free() {
+                let Some(next) = self.queue.take() else { break };
+                if next.is_critical() {
+                    voice.stop();
+                }
+                voice.say(&next);
+            }
+        }
+    }
+
+    /// With `--auto`, nobody is waited for.
+    fn answer_by_itself(&mut self, number: u32) {
+        let decision = match self.settings.auto {
+            Auto::Off | Auto::None => return,
+            Auto::Accept => Decision::Accept,
+            Auto::Reject => Decision::Reject,
+        };
+        let accepts = decision == Decision::Accept;
+        let Some(question) = self.ear.questions().find(|question| question.number == number) else { return };
+        if question.is_answered {
+            return;
+        }
+        let (message, word) = match &question.subject {
+            Subject::Confirmation { .. } => {
+                (self.ear.decide(number, decision, now()), if accepts { "yes" } else { "no" }.to_owned())
+            }
+            Subject::Clarification { choices, default, .. } => {
+                let word = match choices.first() {
+                    Some((_, label)) if accepts => label.clone(),
+                    _ if question.takes(&ResponseKind::YesNo) => {
+                        if accepts { "yes" } else { "no" }.to_owned()
+                    }
+                    _ => default.clone().unwrap_or_default(),
+                };
+                (self.ear.respond(number, &word, now()), word)
+            }
+        };
+        if let Ok(message) = message {
+            let text = format!("Without a person, question {number} is answered: {word}.");
+            self.say(&Announcement::own(Kind::Answer, text));
+            self.act(Act::Send { message, question: Some(number) });
+        } else {
+            let text = format!("Question {number} cannot be answered without a person; it runs out of time.");
+            self.say(&Announcement::own(Kind::Answer, text));
+        }
+    }
+
+    pub(super) fn say(&mut self, announcement: &Announcement) {
+        let text = if self.settings.json {
+            printed::json(announcement, &self.ear)
+        } else {
+            printed::lines(announcement)
+        };
+        // Whoever read this has gone: nobody listens any more.
+        if self.out.write_all(text.as_bytes()).and_then(|()| self.out.flush()).is_err() {
+            self.is_over = true;
+        }
+        if self.voice.is_some() {
+            self.queue.push(announcement.clone());
+        }
+    }
+}
+
+/// Milliseconds since 1970.
+fn now() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+}

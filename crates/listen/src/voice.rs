@@ -1,0 +1,18 @@
+//! Where announcements go that take time to be said.
+
+use crate::Announcement;
+
+/// Something that says announcements, one after the other: a speech synthesiser.
+///
+/// It is given one announcement at a time, out of a [`Queue`](crate::Queue), when [`is_free`](Self::is_free) says so; or at once,
+/// when the announcement is critical and cuts in: then [`stop`](Self::stop) is called first.
+pub trait Voice: Send {
+    /// Says this, and returns without waiting for its end.
+    fn say(&mut self, announcement: &Announcement);
+
+    /// Falls silent now. What was being said is not said again.
+    fn stop(&mut self);
+
+    /// Whether nothing is being said.
+    fn is_free(&mut self) -> bool;
+}
