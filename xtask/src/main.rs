@@ -5,6 +5,7 @@ mod bench;
 mod browser;
 mod conformance;
 mod fuzz;
+mod hear;
 mod interop;
 mod npm;
 mod page;
@@ -18,11 +19,13 @@ use stage::Stages;
 
 const USAGE: &str = "usage: cargo xtask COMMAND
 
-  test                 set-up, format, clippy, all tests, published clients, the page in a browser, conformance table, switched-off rules, fuzzing
+  test                 set-up, format, clippy, all tests, published clients, the page in a browser and with a screen reader, conformance table, switched-off rules, fuzzing
   conformance [check]  writes docs/conformance.md, or says whether it is stale
   asp [check]          writes the diagram and table of docs/asp.md and docs/asp-vectors.json, or says whether they are stale
   interop              installs published clients of AAEP and runs them against the hub
   browser              installs Debian's Chromium and tries the listening page in it
+  hear [check]         installs Debian's Orca and two browsers, plays a session on the listening page, and writes what Orca says to
+                       docs/screen-reader.md; check only demands that it is right
   page                 tests the modules of the listening page in node
   rules [N]            runs each rule's test with its rule switched off and demands red; N takes every Nth rule
   fuzz [RUNS]          fuzzes each target, 200000 runs if not said
@@ -41,6 +44,8 @@ fn main() -> ExitCode {
         ["page"] => stages.run("page", page::run),
         ["interop"] => stages.run("interop", interop::run),
         ["browser"] => stages.run("browser", browser::run),
+        ["hear"] => stages.run("hear", hear::write),
+        ["hear", "check"] => stages.run("hear", hear::check),
         ["rules"] => stages.run("rules switched off", || switch_off::run(1)),
         ["rules", step] if step.parse::<usize>().is_ok_and(|step| step > 0) => {
             stages.run("rules switched off", || switch_off::run(step.parse().unwrap_or(1)));
@@ -73,6 +78,7 @@ fn test(stages: &mut Stages) {
     stages.cargo("tests of all features", &["test", "-p", "sayso", "--all-features", "--locked"]);
     stages.run("interop", interop::run);
     stages.run("browser", browser::run);
+    stages.run("hear", hear::check);
     stages.run("conformance", conformance::check);
     stages.run("asp", asp::check);
     stages.run("rules switched off", || switch_off::run(1));

@@ -1,0 +1,263 @@
+//! A desktop that nobody sees: a screen, a window manager, the accessibility bus, Orca and a browser. All of it ends with it.
+
+use std::cell::RefCell;
+use std::ffi::OsStr;
+use std::fs::{self, Permissions};
+use std::io::{BufRead, BufReader, Read};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::dispatcher;
+use super::voice::Voice;
+use crate::setup::works;
+use crate::stage::command;
+
+/// So long is waited for a program to be there.
+const PATIENCE: Duration = Duration::from_mins(2);
+/// In the environment of every process that belongs to the desktop, also of those that others started.
+const MARK: &str = "HEARD_BY_XTASK";
+
+#[derive(Clone, Copy)]
+pub(super) enum Browser {
+    Firefox,
+    Chromium,
+}
+
+pub(super) struct Desktop {
+    pub(super) voice: Arc<Voice>,
+    folder: PathBuf,
+    environment: Vec<(&'static str, String)>,
+    started: RefCell<Vec<Child>>,
+}
+
+impl Browser {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Firefox => "Firefox",
+            Self::Chromium => "Chromium",
+        }
+    }
+
+    fn program(self) -> &'static str {
+        match self {
+            Self::Firefox => "firefox-esr",
+            Self::Chromium => "chromium",
+        }
+    }
+
+    /// Which versions were listened to, and when, as a sentence.
+    pub(super) fn versions(self) -> Result<String, String> {
+        let package = |name: &str| {
+            printed(Command::new("dpkg-query").args(["--show", "--showformat=${Version}", name]))
+        };
+        let (orca, browser) = (package("orca")?, package(self.program())?);
+        let day = printed(Command::new("date").args(["-u", "+%Y-%m-%d"]))?;
+        Ok(format!("Debian's packages orca {orca} and {} {browser}, heard on {day}.", self.program()))
+    }
+
+    fn arguments(self, folder: &Path) -> Result<Vec<String>, String> {
+        let profile = folder.join("profile");
+        let path = profile.display();
+        match self {
+            Self::Firefox => {
+                fs::write(profile.join("user.js"), FIREFOX).map_err(|error| format!("{path}: {error}"))?;
+                Ok(vec!["--no-remote".to_owned(), "--profile".to_owned(), path.to_string()])
+            }
+            Self::Chromium => {
+                let mut arguments: Vec<String> = CHROMIUM.map(str::to_owned).into();
+                arguments.push(format!("--user-data-dir={path}"));
+                // Its sandbox does not run as root.
+                if printed(Command::new("id").arg("-u"))? == "0" {
+                    arguments.extend(["--no-sandbox", "--test-type"].map(str::to_owned));
+                }
+                Ok(arguments)
+            }
+        }
+    }
+}
+
+/// A browser that is new asks and tells things of its own. None of that here, and no line to anywhere else.
+const FIREFOX: &str = r#"user_pref("browser.aboutwelcome.enabled", false);
+user_pref("browser.shell.checkDefaultBrowser", false);
+user_pref("browser.startup.homepage_override.mstone", "ignore");
+user_pref("browser.preonboarding.enabled", false);
+user_pref("termsofuse.bypassNotification", true);
+user_pref("datareporting.policy.dataSubmissionEnabled", false);
+user_pref("datareporting.policy.dataSubmissionPolicyBypassNotification", true);
+user_pref("security.sandbox.warn_unprivileged_namespaces", false);
+user_pref("app.normandy.enabled", false);
+user_pref("app.update.enabled", false);
+user_pref("extensions.update.enabled", false);
+user_pref("network.captive-portal-service.enabled", false);
+user_pref("network.connectivity-service.enabled", false);
+user_pref("network.proxy.type", 0);
+user_pref("accessibility.force_disabled", -1);
+"#;
+
+const CHROMIUM: [&str; 10] = [
+    "--no-first-run",
+    "--no-default-browser-check",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--disable-gpu",
+    "--disable-dev-shm-usage",
+    "--no-proxy-server",
+    "--password-store=basic",
+    "--force-renderer-accessibility",
+];
+
+impl Desktop {
+    /// Starts all but the browser, and waits until Orca has said that it is there.
+    pub(super) fn open() -> Result<Self, String> {
+        let folder = std::env::temp_dir().join(format!("sayso-hear-{}", std::process::id()));
+        let mut desktop = Self {
+            voice: Voice::start(),
+            environment: environment(&folder),
+            folder,
+            started: RefCell::default(),
+        };
+        furnish(&desktop.folder).map_err(|error| format!("{}: {error}", desktop.folder.display()))?;
+        dispatcher::listen(&desktop.folder.join("voice"), &desktop.voice)?;
+
+        let screen = ["-displayfd", "1", "-screen", "0", "1280x1000x24", "-nolisten", "tcp", "-noreset"];
+        let display = desktop.first_line("Xvfb", &screen)?;
+        desktop.environment.push(("DISPLAY", format!(":{display}")));
+        let bus = desktop.first_line("dbus-daemon", &["--session", "--nofork", "--print-address"])?;
+        desktop.environment.push(("DBUS_SESSION_BUS_ADDRESS", bus));
+        desktop.start(desktop.command("openbox").arg("--sm-disable"))?;
+        for property in ["IsEnabled", "ScreenReaderEnabled"] {
+            desktop.enable(property)?;
+        }
+        desktop.start(&mut desktop.command("orca"))?;
+        desktop.voice.wait_for("Screen reader on.")?;
+        Ok(desktop)
+    }
+
+    /// Opens the page in a browser, and gives it the keyboard.
+    pub(super) fn browse(&self, browser: Browser, address: &str) -> Result<(), String> {
+        let arguments = browser.arguments(&self.folder)?;
+        self.start(self.command(browser.program()).args(arguments).arg(format!("http://{address}/")))?;
+        let window = ["search", "--onlyvisible", "--class", browser.program(), "windowactivate"];
+        let end = Instant::now() + PATIENCE;
+        while Instant::now() < end {
+            if works(self.command("xdotool").args(window)) {
+                return Ok(());
+            }
+            std::thread::sleep(Duration::from_millis(200));
+        }
+        Err(format!("{} showed no window", browser.name()))
+    }
+
+    /// The person presses a key.
+    pub(super) fn press(&self, key: &str) -> Result<(), String> {
+        self.voice.note(key.to_owned());
+        command(self.command("xdotool").args(["key", key]))
+    }
+
+    /// A program that belongs to the desktop. It is killed when we are, whatever kills us.
+    pub(super) fn command(&self, program: impl AsRef<OsStr>) -> Command {
+        let mut command = Command::new("setpriv");
+        command.args(["--pdeathsig", "KILL", "--"]).arg(program);
+        command.env_clear().envs(self.environment.iter().map(|(name, value)| (name, value)));
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        command
+    }
+
+    /// Starts a program that goes on; what it says is there if it was asked for.
+    pub(super) fn start(&self, program: &mut Command) -> Result<Box<dyn Read + Send>, String> {
+        let mut child =
+            program.spawn().map_err(|error| format!("{program:?} could not be started: {error}"))?;
+        let (output, errors) = (child.stdout.take(), child.stderr.take());
+        self.started.borrow_mut().push(child);
+        Ok(match (output, errors) {
+            (Some(output), _) => Box::new(output),
+            (None, Some(errors)) => Box::new(errors),
+            (None, None) => Box::new(std::io::empty()),
+        })
+    }
+
+    /// Starts a program that says in its first line where it can be found.
+    fn first_line(&self, program: &str, arguments: &[&str]) -> Result<String, String> {
+        let output = self.start(self.command(program).args(arguments).stdout(Stdio::piped()))?;
+        let line = BufReader::new(output).lines().next();
+        line.and_then(Result::ok).ok_or_else(|| format!("{program} did not start"))
+    }
+
+    /// Browsers show what they have to screen readers if the bus says that there is one.
+    fn enable(&self, property: &str) -> Result<(), String> {
+        let call = ["--session", "--print-reply", "--dest=org.a11y.Bus", "/org/a11y/bus"];
+        let set = ["org.freedesktop.DBus.Properties.Set", "string:org.a11y.Status"];
+        let value = [&format!("string:{property}"), "variant:boolean:true"];
+        command(self.command("dbus-send").args(call).args(set).args(value))
+    }
+}
+
+impl Drop for Desktop {
+    fn drop(&mut self) {
+        for child in self.started.get_mut().iter_mut().rev() {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+        // What those had started ends by itself, or here.
+        let mark = format!("{MARK}={}", self.folder.display());
+        let end = Instant::now() + PATIENCE;
+        while Instant::now() < end {
+            let left = marked(mark.as_bytes());
+            if left.is_empty() {
+                break;
+            }
+            let _ = works(Command::new("kill").arg("-KILL").args(left));
+            std::thread::sleep(Duration::from_millis(100));
+        }
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}
+
+/// Processes with this in their environment, by number.
+fn marked(mark: &[u8]) -> Vec<String> {
+    let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
+    processes
+        .filter(|process| {
+            fs::read(process.path().join("environ"))
+                .is_ok_and(|environment| environment.split(|byte| *byte == 0).any(|one| one == mark))
+        })
+        .filter_map(|process| process.file_name().into_string().ok())
+        .collect()
+}
+
+fn furnish(folder: &Path) -> std::io::Result<()> {
+    for name in ["home", "run", "profile", "bin"] {
+        fs::create_dir_all(folder.join(name))?;
+    }
+    fs::set_permissions(folder.join("run"), Permissions::from_mode(0o700))?;
+    // Orca does not start where this user runs another one; it looks for it with this.
+    fs::write(folder.join("bin/pgrep"), "#!/bin/sh\nexit 1\n")?;
+    fs::set_permissions(folder.join("bin/pgrep"), Permissions::from_mode(0o755))
+}
+
+/// Nothing of the person who runs the tests: neither their settings nor their desktop.
+fn environment(folder: &Path) -> Vec<(&'static str, String)> {
+    let within = |name: &str| folder.join(name).display().to_string();
+    let path = std::env::var("PATH").unwrap_or_default();
+    vec![
+        (MARK, folder.display().to_string()),
+        ("PATH", format!("{}:{path}", within("bin"))),
+        ("HOME", within("home")),
+        ("XDG_RUNTIME_DIR", within("run")),
+        ("XDG_SESSION_TYPE", "x11".to_owned()),
+        ("LANG", "C.UTF-8".to_owned()),
+        ("GSETTINGS_BACKEND", "memory".to_owned()),
+        ("GNOME_ACCESSIBILITY", "1".to_owned()),
+        ("LIBGL_ALWAYS_SOFTWARE", "1".to_owned()),
+        ("SPEECHD_ADDRESS", format!("unix_socket:{}", within("voice"))),
+    ]
+}
+
+fn printed(command: &mut Command) -> Result<String, String> {
+    let output = command.output().map_err(|error| format!("{command:?}: {error}"))?;
+    Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+}

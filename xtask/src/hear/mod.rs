@@ -1,0 +1,125 @@
+//! What the Orca screen reader says of the listening page, in Firefox and in Chromium, while a person answers by keyboard.
+//!
+//! Orca, the browsers, the window manager and the accessibility bus are Debian's and unchanged. Only the voice is ours
+//! ([`dispatcher`]): it stands where speech-dispatcher does, takes as long as a voice would, and writes down what it is given.
+
+mod desktop;
+mod dispatcher;
+mod page;
+mod scene;
+mod transcript;
+mod voice;
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use desktop::{Browser, Desktop};
+use scene::{SCENES, Scene, Step};
+use transcript::{Heard, Transcript};
+
+use crate::setup::{debian, on_build_server, works};
+use crate::stage::{cargo, root};
+
+/// What is installed, by Debian's names.
+const PACKAGES: [&str; 9] =
+    ["orca", "firefox-esr", "chromium", "xvfb", "openbox", "at-spi2-core", "dbus", "espeak-ng", "xdotool"];
+
+/// Listens, and demands that nothing is lost, doubled or out of order.
+pub(crate) fn check() -> Result<(), String> {
+    listen().map(drop)
+}
+
+/// Listens, and writes down what was heard.
+pub(crate) fn write() -> Result<(), String> {
+    let Some(heard) = listen()? else { return Ok(()) };
+    std::fs::write(written(), transcript::document(&heard))
+        .map_err(|error| format!("{}: {error}", written().display()))
+}
+
+fn written() -> PathBuf {
+    root().join("docs/screen-reader.md")
+}
+
+/// What was heard in each browser; nothing where it cannot be tried, which is then said.
+fn listen() -> Result<Option<Vec<Heard>>, String> {
+    if let Err(why) = install() {
+        let told = format!("Debian's packages cannot be installed here ({why})");
+        if on_build_server() {
+            return Err(told);
+        }
+        println!("SKIPPED: the page was not tried with a screen reader: {told}");
+        return Ok(None);
+    }
+    cargo(&["build", "--quiet", "--locked", "-p", "sayso-cli"])?;
+    let mut heard = Vec::new();
+    for browser in [Browser::Firefox, Browser::Chromium] {
+        heard.push(listen_in(browser)?);
+    }
+    Ok(Some(heard))
+}
+
+fn install() -> Result<(), String> {
+    if works(Command::new("dpkg-query").arg("--show").args(PACKAGES)) {
+        return Ok(());
+    }
+    let packages: Vec<&str> = ["--no-install-recommends"].into_iter().chain(PACKAGES).collect();
+    debian(&packages)
+}
+
+fn listen_in(browser: Browser) -> Result<Heard, String> {
+    let desktop = Desktop::open()?;
+    let hub = page::Hub::start(&desktop)?;
+    let played = play(&desktop, &hub, browser);
+    let scenes = desktop.voice.transcripts();
+    println!("-- {}", browser.name());
+    for line in scenes.iter().flat_map(Transcript::lines) {
+        println!("{line}");
+    }
+    played?;
+    for (scene, transcript) in SCENES.iter().zip(&scenes) {
+        transcript
+            .demand(scene.wanted)
+            .map_err(|why| format!("{}, {}: {why}", browser.name(), scene.title))?;
+    }
+    Ok(Heard { browser: browser.name(), versions: browser.versions()?, scenes })
+}
+
+/// Plays all scenes; a person goes on only when they have heard what they wait for.
+fn play(desktop: &Desktop, hub: &page::Hub, browser: Browser) -> Result<(), String> {
+    let Desktop { voice, .. } = desktop;
+    for Scene { title, request, steps, until, .. } in &SCENES {
+        voice.next_scene();
+        if let Some(request) = request {
+            hub.ask(request)?;
+        } else {
+            desktop.browse(browser, &hub.address)?;
+            hub.wait_for_listener()?;
+        }
+        let wait_for =
+            |text: &str| voice.wait_for(text).map_err(|why| format!("{}, {title}: {why}", browser.name()));
+        for Step { hears, presses } in *steps {
+            wait_for(hears)?;
+            desktop.press(presses)?;
+        }
+        wait_for(until)?;
+        voice.wait_for_quiet()?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::expect_used, reason = "a test fails where it cannot go on")]
+
+    use super::*;
+
+    #[test]
+    fn what_is_written_in_docs_is_what_is_demanded() {
+        let text = std::fs::read_to_string(written()).expect("cargo xtask hear writes it");
+        let heard = transcript::read(&text);
+        assert_eq!(heard.len(), 2 * SCENES.len(), "a transcript for each scene in each browser");
+        for (transcript, scene) in heard.iter().zip(SCENES.iter().cycle()) {
+            assert_eq!(transcript.demand(scene.wanted), Ok(()), "{}", scene.title);
+        }
+    }
+}
