@@ -172,7 +172,7 @@ export class Ear {
     effects.push({ log: entry(event, session, "state", told, now) });
     effects.push({ hush: session.id });
     if (session.state === "awaiting_input" && !late) return;
-    const said = { parts: told, session: session.id, key: `state ${session.id}`, stale: true };
+    const said = { parts: told, session: session.id, key: `state ${session.id}`, stale: true, late };
     const from = late ? 0 : now + (this.quiet ? Math.max(0, session.spoken + QUIET_FOR - now) : LASTS[this.verbosity]);
     effects.push({ say: { ...said, from } });
   }
@@ -253,6 +253,8 @@ export class Ear {
       const { said } = this.#missed;
       if (effect.hush !== undefined) said.delete(`state ${effect.hush}`);
       if (say === undefined || say.critical) return effect;
+      // Who hears how things stand has missed nothing that is told otherwise.
+      if (this.#missed.how !== "again" && !say.late) return effect;
       this.#missed.count += 1;
       const key = say.key ?? this.#missed.count;
       said.delete(key);

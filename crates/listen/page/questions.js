@@ -38,6 +38,11 @@ export class Questions {
       return undefined;
     }
     if (this.#dialog.question === question) return undefined;
+    // Many are told by their number; each is shown when its turn comes.
+    const more = this.#voice.drop((one) => one.show !== undefined);
+    if (more > 0) {
+      return [own(`${more + 1} more questions came. ${this.#open.size} are open; the list of questions has them.`)];
+    }
     return [begin("Another question, from"), named(question.agent, ": "), ...question.title, own(`${this.#open.size} questions are open.`)];
   }
 

@@ -52,9 +52,11 @@ export class Queue {
     }
   }
 
-  /** Takes back what is no longer worth saying. */
+  /** Takes back what is no longer worth saying; how much it was. */
   drop(of) {
+    const before = this.#waiting.length;
     this.#waiting = this.#waiting.filter((one) => !of(one));
+    return before - this.#waiting.length;
   }
 
   /** The next thing to say, if it is time for one. */

@@ -31,7 +31,7 @@ export class Voice {
   }
 
   drop(of) {
-    this.#queue.drop(of);
+    return this.#queue.drop(of);
   }
 
   /** The person has gone on; what waits need not wait for the rest. */

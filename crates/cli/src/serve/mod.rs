@@ -13,11 +13,11 @@ use hub::{Core, Role, Scope};
 use journal::{Journal, Memory, Sqlite};
 use seal::{Random, SystemRandom};
 use wire::auth::{NewToken, Passes, Tokens};
-use wire::{Asset, Bridge, Door, Server, Tls, UnixSocket};
+use wire::{Bridge, Door, Server, Tls, UnixSocket};
 
 use crate::print::{in_words, print, tell};
 use crate::watching::{self, Watching};
-use crate::{Outcome, demo};
+use crate::{Outcome, demo, page};
 use config::{Config, Flags, Loaded};
 
 #[derive(clap::Args)]
@@ -118,7 +118,7 @@ fn serve(config: &Config, watching: &Watching) -> Result<(), String> {
         if config.compat || config.demo_agent {
             server = server.with_demo(demo::start(bridge.clone(), config.demo));
         }
-        server = server.with_assets(page(config.compat || config.demo_agent));
+        server = server.with_assets(page::assets(config.compat || config.demo_agent));
         let server = Arc::new(server.with_signed_manifest(signed).with_passes(passes).with_tls(tls));
         let unix = unix(config)?;
         tell(&format!("listening on {scheme}://{address}"));
@@ -278,12 +278,6 @@ fn door(config: &Config) -> Result<Door, String> {
         ));
     }
     Tokens::load(&path).map(Door::Tokens).map_err(|error| error.to_string())
-}
-
-/// The listening page.
-fn page(demo: bool) -> Vec<Asset> {
-    let assets = listen::page::assets(demo).into_iter();
-    assets.map(|asset| Asset::new(asset.path, asset.media_type, asset.body.into_owned())).collect()
 }
 
 /// Where what is kept is.

@@ -95,7 +95,11 @@ fn a_clarification_in_ones_own_words() {
     tab_to(&mut page, "button \"Send the answer\"");
     page.press("Enter");
     hears(&mut page, "There is no answer yet.");
-    assert!(page.focused().starts_with("radio \"Lagos\""), "where an answer can be given: {}", page.focused());
+    assert!(
+        page.focused().starts_with("radio \"Lagos\""),
+        "where an answer can be given: {}",
+        page.focused()
+    );
     check(&mut page, "clarification-empty");
     tab_to(&mut page, "textbox \"Or in your own words\"");
     page.write("In Ibadan, \u{1ecc}\u{300}y\u{1ecd}\u{301} State");

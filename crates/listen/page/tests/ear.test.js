@@ -189,6 +189,16 @@ test("who joins late hears what is under way; what is not told anew is over", ()
   assert.ok(says(effects).some((said) => said.startsWith("This question was settled while you were not connected:")));
 });
 
+test("what happens as one begins to listen is heard; of many sessions the number is", () => {
+  const ear = new Ear();
+  ear.catchUp("first", 0);
+  const stands = [1, 2, 3, 4, 5].map((number) => event("state.changed", { session_id: `sess_n${number}`, from_state: "idle", to_state: "idle" }));
+  assert.deepEqual(says(hear(ear, ...stands)), []);
+  const more = Array.from({ length: 6 }, (_, number) => event("tool.invoked", { session_id: "sess_n1", tool: "x", summary_normal: `Tool ${number}.` }));
+  assert.equal(says(hear(ear, ...more)).length, 6);
+  assert.deepEqual(says(ear.caughtUp(0)), ["4 sessions are under way. The list of sessions has them."], "the tools told of the fifth");
+});
+
 test("the hub's clock is what events say, however late some of them come", () => {
   const ear = new Ear();
   const at = (time) => ({ ...event("progress.updated", { progress: { percent: 1 } }), timestamp: new Date(time).toISOString() });

@@ -129,6 +129,14 @@ test("a long text is said in pieces, every word of it once", () => {
   assert.ok(inPieces(words(unbroken)).every((piece) => text(piece).isWellFormed()));
 });
 
+test("what is taken back is counted and not said", () => {
+  const queue = new Queue(180);
+  for (const token of ["rpl_1", "rpl_2"]) queue.add(words(token, { critical: true, show: token }));
+  queue.add(words("a tool"));
+  assert.equal(queue.drop((one) => one.show !== undefined), 2);
+  assert.deepEqual(hear(queue).map(([, said]) => said), ["a tool"]);
+});
+
 test("what is not due yet lets others pass", () => {
   const queue = new Queue(180);
   queue.add(words("state", { from: 5000 }));
