@@ -42,15 +42,27 @@ pub(crate) struct Arguments {
     ca: Option<PathBuf>,
 }
 
+/// How much is said.
 #[derive(Clone, Copy, ValueEnum)]
-enum Much {
+pub(crate) enum Much {
     Terse,
     Normal,
     Detailed,
 }
 
+impl Much {
+    pub(crate) fn verbosity(self) -> Verbosity {
+        match self {
+            Self::Terse => Verbosity::Terse,
+            Self::Normal => Verbosity::Normal,
+            Self::Detailed => Verbosity::Detailed,
+        }
+    }
+}
+
+/// How questions are answered without a person.
 #[derive(Clone, Copy, ValueEnum)]
-enum Alone {
+pub(crate) enum Alone {
     /// Everything is allowed.
     Accept,
     /// Everything is refused.
@@ -77,11 +89,7 @@ fn listened(arguments: &Arguments) -> Result<(), String> {
     }
     let mut settings = Settings::new(address);
     settings.tastes = Tastes {
-        verbosity: match arguments.verbosity {
-            Much::Terse => Verbosity::Terse,
-            Much::Normal => Verbosity::Normal,
-            Much::Detailed => Verbosity::Detailed,
-        },
+        verbosity: arguments.verbosity.verbosity(),
         languages: arguments.languages.clone(),
         rate: arguments.rate,
     };
@@ -118,7 +126,7 @@ fn listened(arguments: &Arguments) -> Result<(), String> {
 }
 
 /// The first wish that this ends.
-async fn stopped() {
+pub(crate) async fn stopped() {
     #[cfg(unix)]
     {
         use tokio::signal::unix::{SignalKind, signal};
@@ -159,7 +167,7 @@ fn cannot_read(path: &Path, error: &std::io::Error) -> String {
     format!("cannot read {}: {}", path.display(), in_words(error))
 }
 
-fn language(tag: &str) -> Result<String, &'static str> {
+pub(crate) fn language(tag: &str) -> Result<String, &'static str> {
     if aaep::form::is_language_tag(tag) {
         Ok(tag.to_owned())
     } else {

@@ -10,6 +10,8 @@
 //! - [`callbacks`], [`bridge`]: for a framework that calls back, and for one that publishes what it does.
 //! - [`Redact`]: secrets do not get into what people hear.
 //! - [`Error`]: who is at fault, and by which rule.
+//! - `openai`: a ready loop for every endpoint that speaks chat completions (feature `openai`).
+//! - `rig`: an adapter for agents of rig (feature `rig`).
 //!
 //! ```
 //! use sayso::{Action, Answer, Hub};
@@ -52,13 +54,19 @@ mod consent;
 #[doc(hidden)]
 pub mod decorator;
 mod desk;
+#[cfg(feature = "openai")]
+mod dial;
 mod error;
 mod hub;
 mod line;
 #[cfg(feature = "tower")]
 pub mod middleware;
+#[cfg(feature = "openai")]
+pub mod openai;
 mod question;
 mod redact;
+#[cfg(feature = "rig")]
+pub mod rig;
 mod session;
 mod track;
 mod utf8;

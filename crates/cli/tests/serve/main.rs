@@ -17,6 +17,7 @@ mod config;
 mod crash;
 mod damaged;
 mod demo;
+mod dialect;
 #[cfg(target_os = "linux")]
 mod disk;
 mod durable;

@@ -154,6 +154,12 @@ pub struct Core {
     speaking: Option<LineId>,
     /// Each open session once, at a time that is not after its lease ends: leases grow without being looked for here.
     leases: BTreeSet<(i64, Box<str>)>,
+    /// Messages about questions of which something else is being written: they are heard after it.
+    later: Vec<Request>,
+    /// What is being judged is such a message.
+    too_early: bool,
+    /// Nothing is heard after this.
+    last_round: bool,
     /// The position of the last event.
     position: u64,
     staged: Staged,
@@ -176,6 +182,10 @@ pub struct Core {
 
 /// For so long, in milliseconds, the hub does nothing of itself after it could not write.
 const REST: i64 = 1_000;
+
+/// So often in one turn messages are heard that came together about one question. What is said beyond that has no effect, as
+/// if it had come after the answer.
+const AGAIN: usize = 4;
 
 /// What a turn will have done once it is on disk.
 #[derive(Default)]
@@ -232,6 +242,9 @@ impl Core {
             lines: Lines::default(),
             speaking: None,
             leases: BTreeSet::new(),
+            later: Vec::new(),
+            too_early: false,
+            last_round: false,
             position: 0,
             tapes: <(Tape, Tape)>::default(),
             staged: Staged::default(),
@@ -277,7 +290,20 @@ impl Core {
             self.follow(request, now);
         }
         self.wake(now);
-        self.finish(now)
+        let mut outputs = self.finish(now);
+        for round in 1..=AGAIN {
+            self.last_round = round == AGAIN;
+            let later = std::mem::take(&mut self.later);
+            if later.is_empty() {
+                break;
+            }
+            for request in later {
+                self.follow(request, now);
+            }
+            outputs.extend(self.finish(now));
+        }
+        self.last_round = false;
+        outputs
     }
 
     /// When the next turn is due though nobody asks.
@@ -296,8 +322,16 @@ impl Core {
     }
 
     fn follow(&mut self, request: Request, now: i64) {
+        let said = matches!(
+            request.command,
+            Command::Say { .. } | Command::SayOver { .. } | Command::SayBare { .. }
+        );
+        let again = said.then(|| request.clone());
         let Request { id, who, command } = request;
-        if let Some(answer) = self.judge(id, &who, command, now) {
+        let answer = self.judge(id, &who, command, now);
+        if std::mem::take(&mut self.too_early) {
+            self.later.extend(again);
+        } else if let Some(answer) = answer {
             self.staged.answers.push((id, answer));
         }
     }

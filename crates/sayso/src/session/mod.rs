@@ -13,6 +13,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use aaep::event::EventType;
 use seal::json::Writer;
 
+#[cfg(feature = "openai")]
+pub(crate) use say::short;
 pub use say::{Cause, Failure, HandOff, Progress, Target};
 pub use tool::{Call, Tool};
 

@@ -132,6 +132,11 @@ impl<'s> Tool<'s> {
         }
     }
 
+    #[cfg(feature = "rig")]
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
     /// It did what it should.
     pub async fn done(self, words: impl Into<Words>) -> Result<(), Error> {
         self.close("success", &words.into(), None).await
