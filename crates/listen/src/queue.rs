@@ -43,8 +43,11 @@ impl Queue {
         }
     }
 
-    /// Takes one in.
+    /// Takes one in. What became of a question takes the place of the question itself, should nobody have heard it yet.
     pub fn push(&mut self, announcement: Announcement) {
+        if announcement.kind == Kind::Answer && announcement.question.is_some() {
+            self.critical.retain(|asked| asked.question != announcement.question);
+        }
         if announcement.is_critical() {
             if self.critical.len() >= self.limit.saturating_mul(URGENT) {
                 self.urgent_left_out += 1;
@@ -110,5 +113,64 @@ impl Queue {
     /// Whether none waits.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn own(kind: Kind, urgency: Urgency, text: &str) -> Announcement {
+        let mut announcement = Announcement::own(kind, text);
+        announcement.urgency = urgency;
+        announcement
+    }
+
+    fn drained(queue: &mut Queue) -> Vec<String> {
+        std::iter::from_fn(|| queue.take()).map(|announcement| announcement.text).collect()
+    }
+
+    #[test]
+    fn the_critical_goes_first_and_the_background_is_replaced() {
+        let mut queue = Queue::new(10);
+        queue.push(own(Kind::Agent, Urgency::Normal, "one"));
+        queue.push(own(Kind::Progress, Urgency::Background, "10 percent"));
+        queue.push(own(Kind::Ask, Urgency::Critical, "may I"));
+        queue.push(own(Kind::Progress, Urgency::Background, "20 percent"));
+        queue.push(own(Kind::Error, Urgency::Critical, "failed"));
+        assert!(queue.is_urgent());
+        assert_eq!(drained(&mut queue), ["may I", "failed", "one", "20 percent"]);
+        assert!(queue.is_empty());
+    }
+
+    #[test]
+    fn what_does_not_fit_is_counted() {
+        let mut queue = Queue::new(2);
+        for text in ["one", "two", "three", "four", "five"] {
+            queue.push(own(Kind::Agent, Urgency::Normal, text));
+        }
+        let left_out = "3 earlier announcements were not said, because more came than could be said.";
+        assert_eq!(drained(&mut queue), [left_out, "four", "five"]);
+        for number in 0..15 {
+            queue.push(own(Kind::Error, Urgency::Critical, &number.to_string()));
+        }
+        let said = drained(&mut queue);
+        assert_eq!(said.len(), 11);
+        assert!(said.last().is_some_and(|last| last.starts_with("5 more urgent announcements came")));
+    }
+
+    #[test]
+    fn a_question_that_is_settled_before_it_is_heard_is_not_asked() {
+        let mut queue = Queue::new(2);
+        for (kind, urgency, number) in [
+            (Kind::Ask, Urgency::Critical, 1),
+            (Kind::Ask, Urgency::Critical, 2),
+            (Kind::Answer, Urgency::Normal, 1),
+        ] {
+            let mut announcement = own(kind, urgency, &format!("{kind:?} {number}"));
+            announcement.question = Some(number);
+            queue.push(announcement);
+        }
+        assert_eq!(drained(&mut queue), ["Ask 2", "Answer 1"]);
     }
 }

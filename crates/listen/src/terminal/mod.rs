@@ -7,6 +7,8 @@
 mod conversation;
 mod printed;
 mod talk;
+#[cfg(test)]
+mod tests;
 mod typed;
 
 use std::io::{self, BufRead, Read, Write};
