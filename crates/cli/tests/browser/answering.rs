@@ -54,7 +54,7 @@ fn a_whole_session_with_a_confirmation() {
     check(&mut page, "confirmation");
     tab_to(&mut page, "button \"Yes, accept it\"");
     page.press("Enter");
-    hears(&mut page, "The demonstration is done.");
+    hears(&mut page, "Done:");
     assert!(page.focused().starts_with(WISH), "back where the person was: {}", page.focused());
     let wanted = [
         "Demonstration assistant started: Preparing a transfer in the demonstration.",
@@ -62,7 +62,7 @@ fn a_whole_session_with_a_confirmation() {
         "Tool: Transferring 250 euros to Ben.",
         "Tool: The transfer is done.",
         "In the demonstration 250 euros went to Ben; no real money moved.",
-        "Done: The demonstration is done.",
+        "Done: That was all.",
     ];
     assert_eq!(said(&mut page), wanted, "each once and in order");
     check(&mut page, "accepted");
@@ -77,7 +77,7 @@ fn a_no_keeps_it_from_happening() {
     asked(&mut page);
     tab_to(&mut page, "button \"No, reject it\"");
     page.press("Space");
-    hears(&mut page, "The demonstration is done.");
+    hears(&mut page, "Done:");
     let said = said(&mut page);
     assert!(said.iter().any(|one| one.starts_with("You rejected this:")), "{said:?}");
     assert!(!said.iter().any(|one| one.starts_with("Tool:")), "{said:?}");
@@ -95,12 +95,17 @@ fn a_clarification_in_ones_own_words() {
     tab_to(&mut page, "button \"Send the answer\"");
     page.press("Enter");
     hears(&mut page, "There is no answer yet.");
-    assert!(page.focused().starts_with("textbox \"Your answer\""), "{}", page.focused());
+    assert!(
+        page.focused().starts_with("radio \"Lagos\""),
+        "where an answer can be given: {}",
+        page.focused()
+    );
     check(&mut page, "clarification-empty");
+    tab_to(&mut page, "textbox \"Or in your own words\"");
     page.write("In Ibadan, \u{1ecc}\u{300}y\u{1ecd}\u{301} State");
     page.press("Enter");
     hears(&mut page, "You answered this:");
-    hears(&mut page, "The demonstration is done.");
+    hears(&mut page, "Done:");
     gone(&mut page);
 }
 
