@@ -100,6 +100,21 @@ impl<T: AsRef<Event>> Shaper<T> {
 
     /// For who hears a producer that shapes already: output that is said to end with a sentence or a paragraph is not held
     /// to see what follows.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use aaep::{Received, event::Event, shape::{Limits, Shaper, Wants}};
+    /// let text = r#"{"@context":"https://aaep-protocol.org/context/v1","type":"aaep:agent.output.streaming",
+    ///   "event_id":"evt_1","session_id":"sess_1","timestamp":"2026-05-24T14:22:11.342Z",
+    ///   "producer":{"agent_id":"bank"},"chunk":"Done.","position":0,"complete":false,"coalesce_hint":"sentence"}"#;
+    /// let event = Arc::new(Received::<Event>::parse(text).unwrap());
+    /// let mut shaper = Shaper::new(Arc::new(Wants::default()), Limits::default());
+    /// shaper.push(&event);
+    /// assert!(shaper.pull(0).is_none());
+    /// let mut shaper = Shaper::new(Arc::new(Wants::default()), Limits::default()).trusting();
+    /// shaper.push(&event);
+    /// assert!(shaper.pull(0).is_some());
+    /// ```
     #[must_use]
     pub fn trusting(mut self) -> Self {
         self.cutter.trusts = true;

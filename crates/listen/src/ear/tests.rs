@@ -282,6 +282,34 @@ fn a_question_is_asked_answered_and_settled() {
     assert_eq!(stage.ask("rpl_1"), ["answer: Bank asked something that is settled already."]);
 }
 
+#[test]
+fn how_bad_it_could_be_is_said_as_far_as_it_is_known() {
+    for (said, told) in [
+        ("", "The agent does not say how great the risk is. Whether it can be undone is not said."),
+        (r#","risk_level":"low","irreversible":false"#, "The risk is low. It can be undone."),
+        (
+            r#","risk_level":"medium","reversibility":"reversible_with_effort""#,
+            "The risk is medium, and it is hard to undo.",
+        ),
+        (
+            r#","risk_level":"high","reversibility":"irreversible""#,
+            "The risk is high, and it can never be undone.",
+        ),
+        // Of two that do not agree, the worse holds.
+        (
+            r#","risk_level":"low","reversibility":"reversible","irreversible":true"#,
+            "The risk is low, and it can never be undone.",
+        ),
+    ] {
+        let mut stage = Stage::new();
+        let question = format!(
+            r#""action":"A","consequence":"C","reply_token":"rpl_1","timeout_seconds":60,"default_decision":"reject"{said}"#
+        );
+        let lines = stage.hear("awaiting.confirmation", &question);
+        assert!(lines.contains(&format!("ask: {told}")), "{lines:#?}");
+    }
+}
+
 fn settled(token: &str, decision: &str, by: &str) -> String {
     format!(
         r#""from_state":"awaiting_input","to_state":"thinking","extensions":{{"sayso":{{"reply_token":"{token}","decision":"{decision}","by":"{by}"}}}}"#

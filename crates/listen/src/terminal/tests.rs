@@ -29,8 +29,9 @@ fn ear(questions: &[&str]) -> Ear {
 
 const GRAVE: &str =
     r#"confirmation","action":"A","consequence":"C","default_decision":"reject","irreversible":true"#;
-const LIGHT: &str =
+const UNSAID: &str =
     r#"confirmation","action":"A","consequence":"C","default_decision":"reject","risk_level":"low""#;
+const LIGHT: &str = r#"confirmation","action":"A","consequence":"C","default_decision":"reject","risk_level":"low","irreversible":false"#;
 const WORDS: &str = r#"clarification","question":"Q?""#;
 const CHOICES: &str = r#"clarification","question":"Q?","choices":[{"value":"a","label":"The first"},{"value":"b","label":"The second"}]"#;
 const COUNT: &str = r#"clarification","question":"Q?","accepted_response_kinds":["numeric"]"#;
@@ -68,6 +69,8 @@ fn only_what_was_meant_as_an_answer_is_one() {
         (&[GRAVE], "yes no", None),
         (&[GRAVE], "yess", None),
         (&[GRAVE], "ｙｅｓ", None),
+        (&[UNSAID], "1", None),
+        (&[UNSAID], "yes", Some(accept)),
         (&[LIGHT], "1", Some(accept)),
         (&[LIGHT], "y", Some(accept)),
         (&[LIGHT], "2", Some(reject)),
