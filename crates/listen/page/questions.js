@@ -305,12 +305,17 @@ class Dialog {
       form.append(element("p", { className: "buttons decide" }, [no, yes]));
     }
     if (kinds.includes("multiple_choice") && choices.length > 0) {
-      const set = element("fieldset", {}, [element("legend", {}, ["Choose one"])]);
+      // Orca puts a space after a paragraph, and none after a legend or a group: "Choose oneLagos".
+      const set = element("div", { className: "choices" }, [element("p", { id: "choices-title" }, ["Choose one:"])]);
+      set.setAttribute("role", "radiogroup");
+      set.setAttribute("aria-labelledby", "choices-title");
       choices.forEach(({ value, label }, index) => {
         const radio = element("input", { type: "radio", name: "choice", id: `choice-${index}`, value });
         set.append(element("p", { className: "check" }, [radio, element("label", { htmlFor: radio.id }, spans([label]))]));
       });
-      form.append(set);
+      const paragraph = element("div", {}, [set]);
+      paragraph.setAttribute("role", "paragraph");
+      form.append(paragraph);
     }
     const numeric = kinds.includes("numeric");
     if (numeric || kinds.includes("freetext")) {
