@@ -41,7 +41,7 @@ impl Browser {
         }
     }
 
-    fn program(self) -> &'static str {
+    pub(super) fn program(self) -> &'static str {
         match self {
             Self::Firefox => "firefox-esr",
             Self::Chromium => "chromium",
@@ -112,8 +112,8 @@ const CHROMIUM: [&str; 10] = [
 
 impl Desktop {
     /// Starts all but the browser, and waits until Orca has said that it is there.
-    pub(super) fn open() -> Result<Self, String> {
-        let folder = std::env::temp_dir().join(format!("sayso-hear-{}", std::process::id()));
+    pub(super) fn open(name: &str) -> Result<Self, String> {
+        let folder = std::env::temp_dir().join(format!("sayso-hear-{}-{name}", std::process::id()));
         let mut desktop = Self {
             voice: Voice::start(),
             environment: environment(&folder),

@@ -51,11 +51,16 @@ fn listen() -> Result<Option<Vec<Heard>>, String> {
         return Ok(None);
     }
     cargo(&["build", "--quiet", "--locked", "-p", "sayso-cli"])?;
-    let mut heard = Vec::new();
-    for browser in [Browser::Firefox, Browser::Chromium] {
-        heard.push(listen_in(browser)?);
-    }
-    Ok(Some(heard))
+    // A voice takes its time; they speak side by side.
+    let heard: Vec<Result<Heard, String>> = std::thread::scope(|scope| {
+        let listening =
+            [Browser::Firefox, Browser::Chromium].map(|browser| scope.spawn(move || listen_in(browser)));
+        listening
+            .into_iter()
+            .map(|one| one.join().unwrap_or_else(|_| Err("it broke off".to_owned())))
+            .collect()
+    });
+    heard.into_iter().collect::<Result<Vec<Heard>, String>>().map(Some)
 }
 
 fn install() -> Result<(), String> {
@@ -67,14 +72,12 @@ fn install() -> Result<(), String> {
 }
 
 fn listen_in(browser: Browser) -> Result<Heard, String> {
-    let desktop = Desktop::open()?;
+    let desktop = Desktop::open(browser.program())?;
     let hub = page::Hub::start(&desktop)?;
     let played = play(&desktop, &hub, browser);
     let scenes = desktop.voice.transcripts();
-    println!("-- {}", browser.name());
-    for line in scenes.iter().flat_map(Transcript::lines) {
-        println!("{line}");
-    }
+    let lines: Vec<String> = scenes.iter().flat_map(Transcript::lines).collect();
+    println!("-- {}\n{}", browser.name(), lines.join("\n"));
     played?;
     for (scene, transcript) in SCENES.iter().zip(&scenes) {
         transcript

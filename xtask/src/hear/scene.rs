@@ -11,26 +11,26 @@ pub(super) struct Scene {
     pub(super) wanted: &'static [&'static str],
 }
 
-/// What the person presses once they have heard something to its end.
+/// What the person does once they have heard something to its end.
 pub(super) struct Step {
     pub(super) hears: &'static str,
     pub(super) presses: &'static str,
 }
 
-pub(super) const SCENES: [Scene; 3] = [
+pub(super) const SCENES: [Scene; 4] = [
     Scene {
         title: "The page is opened",
         request: None,
         // Orca begins to read the whole page; the person stops it.
-        steps: &[Step { hears: "Listening to your agents", presses: "Control_L" }],
-        until: "Listening to your agents",
+        steps: &[Step { hears: "Skip to the questions", presses: "Control_L" }],
+        until: "Skip to the questions",
         wanted: &[],
     },
     Scene {
         title: "An explanation of several sentences",
         request: Some("explain yourself"),
         steps: &[],
-        until: "Done: The demonstration is done.",
+        until: "Done: That was all.",
         wanted: &[
             "Demonstration assistant started: Preparing an explanation.",
             "This demonstration explains only itself.",
@@ -38,7 +38,7 @@ pub(super) const SCENES: [Scene; 3] = [
             "The hub tells the question to everybody who listens for you.",
             "Your answer is checked, written down and tied to exactly the action that you were asked about.",
             "Without an answer nothing is done.",
-            "Done: The demonstration is done.",
+            "Done: That was all.",
         ],
     },
     Scene {
@@ -49,7 +49,7 @@ pub(super) const SCENES: [Scene; 3] = [
             Step { hears: "No, reject it", presses: "Tab" },
             Step { hears: "Yes, accept it", presses: "Return" },
         ],
-        until: "Done: The demonstration is done.",
+        until: "Done: That was all.",
         wanted: &[
             "Demonstration assistant started: Preparing a transfer in the demonstration.",
             "Question from Demonstration assistant",
@@ -65,7 +65,33 @@ pub(super) const SCENES: [Scene; 3] = [
             "Tool: Transferring 250 euros to Ben.",
             "Tool: The transfer is done.",
             "In the demonstration 250 euros went to Ben; no real money moved.",
-            "Done: The demonstration is done.",
+            "Done: That was all.",
+        ],
+    },
+    Scene {
+        title: "A question with choices",
+        request: Some("How is the weather?"),
+        steps: &[
+            Step { hears: "Without an answer the agent goes on without knowing.", presses: "Tab" },
+            Step { hears: "radio button", presses: "space" },
+            Step { hears: "space", presses: "Tab" },
+            Step { hears: "entry", presses: "Tab" },
+            Step { hears: "Send the answer", presses: "Return" },
+        ],
+        until: "Done: That was all.",
+        wanted: &[
+            "Demonstration assistant started: Looking at the weather in the demonstration.",
+            "Question from Demonstration assistant",
+            "For which place would you like the weather? About",
+            "are left.",
+            "Without an answer the agent goes on without knowing.",
+            "Choose one: Lagos London Madrid Or in your own words",
+            "not selected radio button",
+            "entry",
+            "Send the answer",
+            "You answered this: For which place would you like the weather?",
+            "In Lagos, as everywhere in the demonstration, it is mild with a little sun; no real forecast was asked for.",
+            "Done: That was all.",
         ],
     },
 ];

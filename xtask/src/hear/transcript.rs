@@ -72,7 +72,7 @@ impl Transcript {
     pub(super) fn lines(&self) -> impl Iterator<Item = String> {
         self.0.iter().map(|Entry { text, how }| match how {
             How::Heard => format!("{ORCA}{text}"),
-            How::Pressed => format!("{PERSON}{text}"),
+            How::Pressed => format!("{KEY}{text}"),
             How::Cut => format!("{ORCA}{text}{CUT}"),
             How::Dropped | How::Waiting => format!("{ORCA}{text}{DROPPED}"),
         })
@@ -86,7 +86,7 @@ impl Transcript {
 }
 
 const ORCA: &str = "Orca: ";
-const PERSON: &str = "Person presses: ";
+const KEY: &str = "Key: ";
 const CUT: &str = " [cut off]";
 const DROPPED: &str = " [not begun]";
 
@@ -128,7 +128,7 @@ pub(super) fn read(document: &str) -> Vec<Transcript> {
 #[cfg(test)]
 fn entry(line: &str) -> Option<Entry> {
     let of = |text: &str, how| Some(Entry { text: text.to_owned(), how });
-    if let Some(text) = line.strip_prefix(PERSON) {
+    if let Some(text) = line.strip_prefix(KEY) {
         return of(text, How::Pressed);
     }
     let text = line.strip_prefix(ORCA)?;
@@ -155,7 +155,7 @@ mod tests {
             "Orca: It starts.",
             "Orca: dialog May I?",
             "Orca: It cannot be undone.",
-            "Person presses: Tab",
+            "Key: Tab",
             "Orca: tab [cut off]",
         ];
         let good = transcript(&[&good[..], &["Orca: It is done."]].concat());
@@ -180,8 +180,7 @@ mod tests {
 
     #[test]
     fn what_is_written_can_be_read() {
-        let lines =
-            ["Orca: It starts.", "Person presses: Tab", "Orca: It is [cut off]", "Orca: done. [not begun]"];
+        let lines = ["Orca: It starts.", "Key: Tab", "Orca: It is [cut off]", "Orca: done. [not begun]"];
         assert!(transcript(&lines).lines().eq(lines));
     }
 }
