@@ -257,7 +257,8 @@ fn environment(folder: &Path) -> Vec<(&'static str, String)> {
     ]
 }
 
-fn printed(command: &mut Command) -> Result<String, String> {
+/// What a command prints.
+pub(super) fn printed(command: &mut Command) -> Result<String, String> {
     let output = command.output().map_err(|error| format!("{command:?}: {error}"))?;
     Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }

@@ -5,7 +5,7 @@
 
 mod desktop;
 mod dispatcher;
-mod page;
+mod hub;
 mod scene;
 mod transcript;
 mod voice;
@@ -13,11 +13,12 @@ mod voice;
 use std::path::PathBuf;
 use std::process::Command;
 
-use desktop::{Browser, Desktop};
+use desktop::{Browser, Desktop, printed};
+use hub::Hub;
 use scene::{SCENES, Scene, Step};
 use transcript::{Heard, Transcript};
 
-use crate::setup::{debian, on_build_server, works};
+use crate::setup::{debian, on_build_server};
 use crate::stage::{cargo, root};
 
 /// What is installed, by Debian's names.
@@ -64,7 +65,9 @@ fn listen() -> Result<Option<Vec<Heard>>, String> {
 }
 
 fn install() -> Result<(), String> {
-    if works(Command::new("dpkg-query").arg("--show").args(PACKAGES)) {
+    let query = ["--show", "--showformat=${db:Status-Status}\n"];
+    let states = printed(Command::new("dpkg-query").args(query).args(PACKAGES)).unwrap_or_default();
+    if states.lines().filter(|state| *state == "installed").count() == PACKAGES.len() {
         return Ok(());
     }
     let packages: Vec<&str> = ["--no-install-recommends"].into_iter().chain(PACKAGES).collect();
@@ -73,7 +76,7 @@ fn install() -> Result<(), String> {
 
 fn listen_in(browser: Browser) -> Result<Heard, String> {
     let desktop = Desktop::open(browser.program())?;
-    let hub = page::Hub::start(&desktop)?;
+    let hub = Hub::start(&desktop)?;
     let played = play(&desktop, &hub, browser);
     let scenes = desktop.voice.transcripts();
     let lines: Vec<String> = scenes.iter().flat_map(Transcript::lines).collect();
@@ -88,7 +91,7 @@ fn listen_in(browser: Browser) -> Result<Heard, String> {
 }
 
 /// Plays all scenes; a person goes on only when they have heard what they wait for.
-fn play(desktop: &Desktop, hub: &page::Hub, browser: Browser) -> Result<(), String> {
+fn play(desktop: &Desktop, hub: &Hub, browser: Browser) -> Result<(), String> {
     let Desktop { voice, .. } = desktop;
     for Scene { title, request, steps, until, .. } in &SCENES {
         voice.next_scene();

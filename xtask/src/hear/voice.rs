@@ -133,6 +133,7 @@ impl Voice {
         loop {
             if let Some(words) = state.waiting.pop_front() {
                 state.saying = Some(words.id);
+                // So it is until it has been said whole.
                 state.becomes(&words, How::Cut);
                 self.change(state);
                 return words;
