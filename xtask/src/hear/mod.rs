@@ -61,7 +61,8 @@ fn listen() -> Result<Option<Vec<Heard>>, String> {
             .map(|one| one.join().unwrap_or_else(|_| Err("it broke off".to_owned())))
             .collect()
     });
-    heard.into_iter().collect::<Result<Vec<Heard>, String>>().map(Some)
+    let wrong: Vec<&str> = heard.iter().filter_map(|one| one.as_ref().err()).map(String::as_str).collect();
+    if wrong.is_empty() { Ok(Some(heard.into_iter().flatten().collect())) } else { Err(wrong.join("; ")) }
 }
 
 fn install() -> Result<(), String> {
