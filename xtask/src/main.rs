@@ -5,6 +5,7 @@ mod bench;
 mod conformance;
 mod fuzz;
 mod interop;
+mod page;
 mod setup;
 mod stage;
 mod switch_off;
@@ -19,6 +20,7 @@ const USAGE: &str = "usage: cargo xtask COMMAND
   conformance [check]  writes docs/conformance.md, or says whether it is stale
   asp [check]          writes the diagram and table of docs/asp.md and docs/asp-vectors.json, or says whether they are stale
   interop              installs published clients of AAEP and runs them against the hub
+  page                 tests the modules of the listening page in node
   rules [N]            runs each rule's test with its rule switched off and demands red; N takes every Nth rule
   fuzz [RUNS]          fuzzes each target, 200000 runs if not said
   bench [NAME] [quick] runs the benchmarks, or one of them; quick only shows that they run";
@@ -33,6 +35,7 @@ fn main() -> ExitCode {
         ["conformance", "check"] => stages.run("conformance", conformance::check),
         ["asp"] => stages.run("asp", asp::write),
         ["asp", "check"] => stages.run("asp", asp::check),
+        ["page"] => stages.run("page", page::run),
         ["interop"] => stages.run("interop", interop::run),
         ["rules"] => stages.run("rules switched off", || switch_off::run(1)),
         ["rules", step] if step.parse::<usize>().is_ok_and(|step| step > 0) => {
@@ -61,6 +64,7 @@ fn test(stages: &mut Stages) {
         ["clippy", "--workspace", "--all-features", "--all-targets", "--locked", "--", "-D", "warnings"];
     stages.cargo("clippy", &clippy);
     stages.cargo("tests", &["test", "--workspace", "--locked"]);
+    stages.run("page", page::run);
     // What is optional there: the loop for chat completions, and the adapter for rig.
     stages.cargo("tests of all features", &["test", "-p", "sayso", "--all-features", "--locked"]);
     stages.run("interop", interop::run);

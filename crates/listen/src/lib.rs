@@ -12,11 +12,13 @@
 //! - [`Queue`], [`Voice`]: for whoever speaks slower than agents do.
 //! - [`client`]: the way to a hub, by HTTP and SSE. It connects again by itself.
 //! - [`terminal`]: `sayso listen`, in lines.
+//! - [`page`]: the listening page, as files that a hub gives.
 
 mod announcement;
 pub mod client;
 mod ear;
 mod limits;
+pub mod page;
 mod plain;
 mod queue;
 pub mod terminal;

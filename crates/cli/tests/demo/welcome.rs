@@ -21,6 +21,11 @@ fn it_says_first_what_it_does_and_how_to_answer() {
         assert!(said.contains(part), "{part}: {said}");
     }
     assert!(demo.get("/healthz").starts_with("HTTP/1.1 200"), "others find it there");
+    let page = demo.get("/");
+    assert!(
+        page.starts_with("HTTP/1.1 200") && page.contains("data-demo=\"yes\""),
+        "so does a browser: {page:.200}"
+    );
     demo.types("quit");
     assert_eq!(demo.end(), 0);
     assert_eq!(demo.printed.last().unwrap(), "notice: The demonstration has ended.");
