@@ -8,6 +8,8 @@ export const MOST_ENTRIES = 10000;
 const PAGE = 10;
 /** Entries come together, so that a flood costs one layout and not thousands. */
 const TOGETHER = 50;
+/** So many at a time, so that who presses a key in between is heard. */
+const AT_ONCE = 500;
 
 export class Log {
   #list;
@@ -39,8 +41,8 @@ export class Log {
   #draw() {
     this.#timer = undefined;
     const follows = !this.#list.contains(document.activeElement);
-    this.#list.append(...this.#waiting.map(item));
-    this.#waiting = [];
+    this.#list.append(...this.#waiting.splice(0, AT_ONCE).map(item));
+    if (this.#waiting.length > 0) this.#timer = setTimeout(() => this.#draw(), TOGETHER);
     this.#trim();
     if (this.#droppedCount > 0) {
       this.#dropped.hidden = false;

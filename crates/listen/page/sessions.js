@@ -3,6 +3,8 @@
 import { spans } from "./voice.js";
 import { named, own, state } from "./words.js";
 
+/** Sessions under way that are listed; the others wait until one of these has ended. */
+const MOST_LISTED = 50;
 /** Sessions that have ended and are still shown. */
 const MOST_ENDED = 20;
 
@@ -11,6 +13,7 @@ export class Sessions {
   #none;
   #stop;
   #shown = new Map();
+  #waiting = new Map();
 
   /** `stop` stops a session. */
   constructor(list, none, stop) {
@@ -21,9 +24,27 @@ export class Sessions {
 
   update(session) {
     if (session.gone) {
+      this.#waiting.delete(session.id);
       this.#remove(session.id);
       return;
     }
+    if (session.ended === undefined && !this.#shown.has(session.id) && this.#open() >= MOST_LISTED) {
+      this.#waiting.set(session.id, session);
+    } else {
+      this.#waiting.delete(session.id);
+      this.#draw(session);
+    }
+    const more = this.#waiting.size;
+    this.#none.hidden = more === 0 && this.#open() > 0;
+    const none = this.#shown.size === 0 ? "No agent is at work." : "No agent is at work now. These have ended:";
+    this.#none.textContent = more === 0 ? none : `${more} more agents are at work. They are listed when others have ended.`;
+  }
+
+  #open() {
+    return [...this.#shown.values()].filter((one) => one.button !== undefined).length;
+  }
+
+  #draw(session) {
     const shown = this.#shown.get(session.id) ?? this.#add(session);
     // Most events change nothing here.
     const looks = JSON.stringify([session.agent, session.title, session.state, session.ended]);
@@ -32,14 +53,13 @@ export class Sessions {
     shown.title.replaceChildren(...spans([named(session.agent, ": "), session.title ?? own("a session that began before you listened.")]));
     const does = session.ended ?? state(session.state ?? "thinking");
     shown.state.textContent = session.ended === undefined ? `Now: ${does}.` : `${does}.`;
-    if (session.ended !== undefined && shown.button !== undefined) {
-      if (shown.button === document.activeElement) shown.title.focus();
-      shown.button.remove();
-      shown.button = undefined;
-      this.#forgetOld();
-    }
-    this.#none.hidden = [...this.#shown.values()].some((one) => one.button !== undefined);
-    this.#none.textContent = this.#shown.size === 0 ? "No agent is at work." : "No agent is at work now. These have ended:";
+    if (session.ended === undefined || shown.button === undefined) return;
+    if (shown.button === document.activeElement) shown.title.focus();
+    shown.button.remove();
+    shown.button = undefined;
+    this.#forgetOld();
+    const [next] = this.#waiting.values();
+    if (next !== undefined) this.update(next);
   }
 
   #add(session) {
