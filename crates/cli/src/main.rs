@@ -12,6 +12,7 @@ mod serve;
 mod token;
 mod validate;
 mod watching;
+mod way;
 
 use std::process::ExitCode;
 
