@@ -16,7 +16,7 @@ fn it_says_first_what_it_does_and_how_to_answer() {
         "  cancel",
         "type yes or no; no answer means no",
         "quit to end",
-        "Others on this machine can listen and answer at http://127.0.0.1:",
+        "Others on this machine can listen and answer in a browser at http://127.0.0.1:",
     ] {
         assert!(said.contains(part), "{part}: {said}");
     }

@@ -65,7 +65,9 @@ fn call(attributes: &Attributes, item: &ItemFn, function: &Function<'_>) -> Resu
         Some(name) => name.clone(),
         None => LitStr::new(&item.sig.ident.unraw().to_string(), item.sig.ident.span()),
     };
-    let risk = match attributes.risk {
+    // Whoever says only that it cannot be undone has not said that it does little harm.
+    let unsaid = if attributes.irreversible { Risk::High } else { Risk::Low };
+    let risk = match attributes.risk.unwrap_or(unsaid) {
         Risk::Low => quote!(Low),
         Risk::Medium => quote!(Medium),
         Risk::High => quote!(High),
