@@ -6,8 +6,9 @@ use aaep::event::Urgency;
 
 use crate::{Announcement, Kind};
 
-/// Announcements in the order in which they should be said: the critical first, then the others as they came. What is said in
-/// the background is replaced by its successor of the same sort.
+/// Announcements in the order in which they should be said: the critical first, then what the person asked for, then the others
+/// as they came. What is said in the background is replaced by its successor of the same sort. A question that is settled before
+/// it was said is said in one sentence, with what became of it.
 ///
 /// Nothing critical is lost; only of a flood that nobody could hear, more than five times what is kept of the rest, the count is
 /// said instead. Of the rest, what does not fit is counted, and the count is said.
@@ -22,6 +23,7 @@ use crate::{Announcement, Kind};
 #[derive(Debug)]
 pub struct Queue {
     critical: VecDeque<Announcement>,
+    asked_for: VecDeque<Announcement>,
     others: VecDeque<Announcement>,
     left_out: u64,
     urgent_left_out: u64,
@@ -36,6 +38,7 @@ impl Queue {
     pub fn new(limit: usize) -> Self {
         Self {
             critical: VecDeque::new(),
+            asked_for: VecDeque::new(),
             others: VecDeque::new(),
             left_out: 0,
             urgent_left_out: 0,
@@ -44,7 +47,14 @@ impl Queue {
     }
 
     /// Takes one in.
-    pub fn push(&mut self, announcement: Announcement) {
+    pub fn push(&mut self, mut announcement: Announcement) {
+        if announcement.kind == Kind::Answer
+            && let Some(number) = announcement.question
+            && let Some(ask) = self.withdraw(number)
+        {
+            let asked = ask.text.lines().next().unwrap_or_default();
+            announcement.text = format!("{asked}\n{}", announcement.text);
+        }
         if announcement.is_critical() {
             if self.critical.len() >= self.limit.saturating_mul(URGENT) {
                 self.urgent_left_out += 1;
@@ -68,6 +78,43 @@ impl Queue {
         self.others.push_back(announcement);
     }
 
+    /// Takes in what the person asked for: it is said before the others.
+    pub fn push_asked_for(&mut self, announcement: Announcement) {
+        if self.asked_for.len() >= self.limit {
+            self.asked_for.pop_front();
+            self.left_out += 1;
+        }
+        self.asked_for.push_back(announcement);
+    }
+
+    /// Takes back what was cut off: it is said again before the others.
+    pub fn put_back(&mut self, announcement: Announcement) {
+        if announcement.is_critical() {
+            self.critical.push_front(announcement);
+        } else {
+            self.others.push_front(announcement);
+        }
+    }
+
+    /// A question is settled, or answered: what waits of it is not said. Its text, if that was never said.
+    pub fn withdraw(&mut self, question: u32) -> Option<Announcement> {
+        let is_ask = |one: &Announcement| one.kind == Kind::Ask && one.question == Some(question);
+        let ask = self.critical.iter().find(|one| is_ask(one)).cloned();
+        for queue in [&mut self.critical, &mut self.asked_for, &mut self.others] {
+            queue.retain(|one| !is_ask(one));
+        }
+        ask
+    }
+
+    /// Forgets what waits and is not critical; how many that was.
+    pub fn hush(&mut self) -> u64 {
+        let waiting = (self.asked_for.len() + self.others.len()) as u64 + self.left_out;
+        self.asked_for.clear();
+        self.others.clear();
+        self.left_out = 0;
+        waiting
+    }
+
     /// Whether something waits that should cut in.
     pub fn is_urgent(&self) -> bool {
         !self.critical.is_empty()
@@ -87,6 +134,9 @@ impl Queue {
             flood.urgency = Urgency::Critical;
             return Some(flood);
         }
+        if let Some(asked_for) = self.asked_for.pop_front() {
+            return Some(asked_for);
+        }
         if self.left_out > 0 {
             let count = std::mem::take(&mut self.left_out);
             let text = match count {
@@ -104,7 +154,11 @@ impl Queue {
 
     /// How many wait.
     pub fn len(&self) -> usize {
-        self.critical.len() + self.others.len() + usize::from(self.left_out > 0)
+        self.critical.len()
+            + self.asked_for.len()
+            + self.others.len()
+            + usize::from(self.left_out > 0)
+            + usize::from(self.urgent_left_out > 0)
     }
 
     /// Whether none waits.

@@ -18,6 +18,9 @@ pub(super) enum Act {
     /// The person wants something that is neither a command nor an answer.
     Request(String),
     Hush,
+    Pace {
+        faster: bool,
+    },
     Quit,
 }
 
@@ -55,6 +58,7 @@ pub(super) fn take(ear: &mut Ear, line: &str, around: Around, now: i64) -> Vec<A
         Typed::Quieter => retune(ear, false),
         Typed::Louder => retune(ear, true),
         Typed::Hush => vec![Act::Hush],
+        Typed::Pace { faster } => vec![Act::Pace { faster }],
         Typed::Quit => vec![Act::Quit],
         Typed::Help => help(requests),
         Typed::Other(text) => other(ear, text, requests, now),

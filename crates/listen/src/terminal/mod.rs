@@ -2,8 +2,9 @@
 //!
 //! - `typed`: what a line means by itself; `conversation`: what it means now, and what follows from it.
 //! - `talk`: what is heard, typed and said, one thing at a time.
-//! - `printed`: announcements as lines or as JSON.
+//! - `printed`: announcements as lines or as JSON; `aloud`: given to a voice.
 
+mod aloud;
 mod conversation;
 mod printed;
 mod talk;
