@@ -101,6 +101,7 @@ impl Engine {
     }
 
     async fn say(&mut self, saying: &mut Saying) -> Result<(), Lost> {
+        saying.message = None;
         match self {
             Self::Dispatcher(connection) => {
                 saying.message = connection.speak(&saying.spoken).await?;
