@@ -6,6 +6,7 @@ mod conformance;
 mod fuzz;
 mod interop;
 mod setup;
+mod speech;
 mod stage;
 mod switch_off;
 
@@ -15,10 +16,11 @@ use stage::Stages;
 
 const USAGE: &str = "usage: cargo xtask COMMAND
 
-  test                 set-up, format, clippy, all tests, published clients, conformance table, switched-off rules, fuzzing
+  test                 set-up, format, clippy, all tests, published clients, speech, conformance table, switched-off rules, fuzzing
   conformance [check]  writes docs/conformance.md, or says whether it is stale
   asp [check]          writes the diagram and table of docs/asp.md and docs/asp-vectors.json, or says whether they are stale
   interop              installs published clients of AAEP and runs them against the hub
+  speech               installs speech-dispatcher and PulseAudio, and listens to what sayso says through them
   rules [N]            runs each rule's test with its rule switched off and demands red; N takes every Nth rule
   fuzz [RUNS]          fuzzes each target, 200000 runs if not said
   bench [NAME] [quick] runs the benchmarks, or one of them; quick only shows that they run";
@@ -34,6 +36,7 @@ fn main() -> ExitCode {
         ["asp"] => stages.run("asp", asp::write),
         ["asp", "check"] => stages.run("asp", asp::check),
         ["interop"] => stages.run("interop", interop::run),
+        ["speech"] => stages.run("speech", speech::run),
         ["rules"] => stages.run("rules switched off", || switch_off::run(1)),
         ["rules", step] if step.parse::<usize>().is_ok_and(|step| step > 0) => {
             stages.run("rules switched off", || switch_off::run(step.parse().unwrap_or(1)));
@@ -60,6 +63,7 @@ fn test(stages: &mut Stages) {
     stages.cargo("clippy", &["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"]);
     stages.cargo("tests", &["test", "--workspace", "--locked"]);
     stages.run("interop", interop::run);
+    stages.run("speech", speech::run);
     stages.run("conformance", conformance::check);
     stages.run("asp", asp::check);
     stages.run("rules switched off", || switch_off::run(1));

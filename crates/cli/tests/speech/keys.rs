@@ -9,18 +9,21 @@ fn enter_alone_stops_speech_and_answers_nothing() {
     let (hub, mut dispatcher) = (Hub::open(), Dispatcher::starts());
     let mut person = dispatcher.person_there(&hub.address, &[]);
     let agent = Agent::starts(hub.client());
-    dispatcher.text();
-    dispatcher.ends();
+    let begun = dispatcher.text();
     let token = agent.asks();
     assert!(dispatcher.text().starts_with("ask: Question 1"));
     person.hears("ask: Type");
+    // What was cut off comes next, and is stopped likewise.
+    person.types("");
+    assert_eq!(dispatcher.next(), Told::Command("CANCEL self".to_owned()));
+    assert_eq!(dispatcher.text(), begun);
     person.types("");
     assert_eq!(dispatcher.next(), Told::Command("CANCEL self".to_owned()));
     // In silence it says what it does not do.
     person.types("");
     let heard = person.hears("Enter alone answers nothing.");
     assert_eq!(heard.len(), 1, "{heard:?}");
-    assert!(dispatcher.text().starts_with("Enter alone answers nothing."));
+    assert!(dispatcher.text().starts_with("ask: Enter alone answers nothing."));
     assert_eq!(agent.waits(&token, 0), r#"{"status":"pending"}"#);
 }
 

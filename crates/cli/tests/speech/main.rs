@@ -22,3 +22,6 @@ mod order;
 #[path = "../listen/person.rs"]
 #[allow(dead_code, reason = "shared with the tests of `listen`")]
 mod person;
+mod sound;
+mod studio;
+mod tape;

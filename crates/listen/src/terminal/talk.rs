@@ -129,7 +129,8 @@ impl<W: Write> Talk<W> {
         if line.trim().is_empty() && self.aloud.silence() {
             return;
         }
-        let around = Around { requests: self.requests.is_some(), hub: self.has_hub };
+        let around =
+            Around { requests: self.requests.is_some(), speech: self.aloud.has_voice(), hub: self.has_hub };
         let acts = conversation::take(&mut self.ear, line, around, now());
         for act in acts {
             match act {
