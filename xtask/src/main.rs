@@ -60,8 +60,12 @@ fn main() -> ExitCode {
 fn test(stages: &mut Stages) {
     stages.run("set-up", setup::run);
     stages.cargo("format", &["fmt", "--all", "--check"]);
-    stages.cargo("clippy", &["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"]);
+    let clippy =
+        ["clippy", "--workspace", "--all-features", "--all-targets", "--locked", "--", "-D", "warnings"];
+    stages.cargo("clippy", &clippy);
     stages.cargo("tests", &["test", "--workspace", "--locked"]);
+    // What is optional there: the loop for chat completions, and the adapter for rig.
+    stages.cargo("tests of all features", &["test", "-p", "sayso", "--all-features", "--locked"]);
     stages.run("interop", interop::run);
     stages.run("speech", speech::run);
     stages.run("conformance", conformance::check);

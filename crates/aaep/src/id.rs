@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
 
 use seal::Random;
 
@@ -28,7 +29,7 @@ macro_rules! ids {
         ///
         #[doc = concat!("The form is `", $prefix, "` and 1 to 64 ASCII letters or digits, compared case-sensitively.")]
         #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub struct $name(Box<str>);
+        pub struct $name(Arc<str>);
 
         impl $name {
             /// What every such id begins with.
@@ -41,7 +42,7 @@ macro_rules! ids {
 
             /// Makes a new one: 128 random bits as 32 hexadecimal digits.
             pub fn generate(random: &mut impl Random) -> Self {
-                Self(hex($prefix, random).into())
+                Self(hex($prefix, random))
             }
 
             /// The id as text.
@@ -98,16 +99,19 @@ ids! {
     OutputId, "out_";
 }
 
-fn hex(prefix: &str, random: &mut impl Random) -> String {
+fn hex(prefix: &str, random: &mut impl Random) -> Arc<str> {
     let mut bytes = [0; 16];
     random.fill(&mut bytes);
-    let mut text = String::with_capacity(prefix.len() + 32);
-    text.push_str(prefix);
-    for byte in bytes {
-        text.push(char::from(b"0123456789abcdef"[usize::from(byte >> 4)]));
-        text.push(char::from(b"0123456789abcdef"[usize::from(byte & 15)]));
+    let digit = |digit: u8| char::from(b"0123456789abcdef"[usize::from(digit & 15)]);
+    let digits = bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(*byte)]);
+    // Written where it is not kept, so that keeping it is all that needs memory.
+    let mut text = [0; 8 + 32];
+    let mut end = 0;
+    for (place, letter) in text.iter_mut().zip(prefix.chars().chain(digits)) {
+        *place = letter as u8;
+        end += 1;
     }
-    text
+    String::from_utf8_lossy(&text[..end]).into()
 }
 
 #[cfg(test)]

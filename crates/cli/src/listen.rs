@@ -49,15 +49,27 @@ pub(crate) struct Arguments {
     ca: Option<PathBuf>,
 }
 
+/// How much is said.
 #[derive(Clone, Copy, ValueEnum)]
-enum Much {
+pub(crate) enum Much {
     Terse,
     Normal,
     Detailed,
 }
 
+impl Much {
+    pub(crate) fn verbosity(self) -> Verbosity {
+        match self {
+            Self::Terse => Verbosity::Terse,
+            Self::Normal => Verbosity::Normal,
+            Self::Detailed => Verbosity::Detailed,
+        }
+    }
+}
+
+/// How questions are answered without a person.
 #[derive(Clone, Copy, ValueEnum)]
-enum Alone {
+pub(crate) enum Alone {
     /// Everything is allowed.
     Accept,
     /// Everything is refused.
@@ -84,11 +96,7 @@ fn listened(arguments: &Arguments) -> Result<(), String> {
     }
     let mut settings = Settings::new(address);
     settings.tastes = Tastes {
-        verbosity: match arguments.verbosity {
-            Much::Terse => Verbosity::Terse,
-            Much::Normal => Verbosity::Normal,
-            Much::Detailed => Verbosity::Detailed,
-        },
+        verbosity: arguments.verbosity.verbosity(),
         languages: arguments.languages.clone(),
         rate: arguments.rate,
     };
@@ -99,6 +107,13 @@ fn listened(arguments: &Arguments) -> Result<(), String> {
         Some(Alone::Reject) => Auto::Reject,
         Some(Alone::None) => Auto::None,
     };
+    if let Some(warning) = arguments.auto.map(|auto| match auto {
+        Alone::Accept => "with --auto accept, everything is allowed without a person",
+        Alone::Reject => "with --auto reject, everything is refused without a person",
+        Alone::None => "with --auto none, no question is answered",
+    }) {
+        tell(&format!("sayso: {warning}"));
+    }
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -130,7 +145,7 @@ async fn voice(pace: Option<i8>) -> Option<Box<dyn Voice>> {
 }
 
 /// The first wish that this ends.
-async fn stopped() {
+pub(crate) async fn stopped() {
     #[cfg(unix)]
     {
         use tokio::signal::unix::{SignalKind, signal};
@@ -171,7 +186,7 @@ fn cannot_read(path: &Path, error: &std::io::Error) -> String {
     format!("cannot read {}: {}", path.display(), in_words(error))
 }
 
-fn language(tag: &str) -> Result<String, &'static str> {
+pub(crate) fn language(tag: &str) -> Result<String, &'static str> {
     if aaep::form::is_language_tag(tag) {
         Ok(tag.to_owned())
     } else {

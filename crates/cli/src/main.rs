@@ -33,6 +33,8 @@ enum Command {
     Validate(validate::Arguments),
     /// Prints the JSON Schemas of AAEP's events and messages.
     Schema(schema::Arguments),
+    /// The whole thing on this machine: a hub, a scripted assistant, and you, who hear it and answer.
+    Demo(demo::Arguments),
     /// The hub: agents speak to it, listeners hear and answer.
     Serve(serve::Arguments),
     /// A person hears agents through a hub, and answers.
@@ -60,6 +62,7 @@ fn main() -> ExitCode {
     let outcome = match arguments.command {
         Command::Validate(arguments) => validate::run(&arguments),
         Command::Schema(arguments) => schema::run(&arguments),
+        Command::Demo(arguments) => demo::run(&arguments),
         Command::Serve(arguments) => serve::run(&arguments),
         Command::Listen(arguments) => listen::run(&arguments),
         Command::Token(arguments) => token::run(&arguments),

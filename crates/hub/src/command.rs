@@ -111,6 +111,13 @@ pub enum Command {
         /// Until when it waits; milliseconds since 1970.
         until: i64,
     },
+    /// An agent does not need an answer any more: the question is refused, unless it is answered already.
+    Withdraw {
+        /// The session.
+        session: String,
+        /// The question.
+        token: String,
+    },
     /// Nobody waits for the answer to this request any more. It has no answer itself.
     Forget {
         /// Which.

@@ -195,7 +195,8 @@ fn t4_an_agent_that_marks_everything_critical_is_told_to_stop_and_drowns_nobody(
     let full_name = shout.replace("aaep:", "https://aaep-protocol.org/types/");
     assert!(matches!(stage.publish(&bank, &session, &[shout, calm]), Answer::Found(_)));
     assert!(matches!(stage.publish(&bank, &session, &[shout, &full_name]), Answer::Found(_)));
-    for events in [&[shout][..], &[calm, &full_name], &[r#"{"type":"aaep:agent.handoff.requested"}"#]] {
+    let by_type = r#"{"type":"aaep:agent.handoff.requested","reason":"Too hard.","target_kind":"human","summary_normal":"A person is needed."}"#;
+    for events in [&[shout][..], &[calm, &full_name], &[by_type]] {
         let refused = stage.publish(&bank, &session, events);
         let Answer::Full(why) = &refused else { panic!("{refused:?}") };
         assert!(why.contains("3 critical events in a minute"), "{why}");

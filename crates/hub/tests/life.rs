@@ -77,6 +77,30 @@ fn what_was_not_accepted_cannot_be_done() {
 }
 
 #[test]
+fn whoever_wants_more_time_and_answers_at_once_is_heard_with_both() {
+    let mut stage = Stage::new();
+    let (bank, ada) = (agent("bank"), listener("ada", &[]));
+    let (subscription, _) = stage.listener(&ada, REPLIES);
+    let session = stage.start(&bank);
+    stage.publish(&bank, &session, &[THINK]);
+    let Answer::Made(asked) = stage.confirm(&bank, &session, TRANSFER) else { panic!() };
+    let token = text_of(&asked, "reply_token");
+    let at = aaep::Timestamp::from_unix_millis(stage.now).unwrap();
+    let more = format!(
+        r#"{{"type":"sayso:deadline.extend","reply_token":"{token}","subscription_id":"{subscription}","timestamp":"{at}"}}"#
+    );
+    let reply = format!(
+        r#"{{"type":"confirmation.reply","reply_token":"{token}","decision":"accept","subscription_id":"{subscription}","timestamp":"{at}"}}"#
+    );
+    // In one turn, as two requests that come while another is being written.
+    let say = |text| Command::Say { text };
+    let answers = stage.both(&ada, say(more), &ada, say(reply));
+    assert_eq!(answers, [Answer::Done, Answer::Done], "both are answered at once");
+    let Answer::Found(resolved) = stage.status(&bank, &session, &token) else { panic!() };
+    assert_eq!(text_of(&resolved, "decision"), "accept");
+}
+
+#[test]
 fn nobody_to_ask_means_no() {
     let mut stage = Stage::new();
     let bank = agent("bank");

@@ -166,3 +166,85 @@ impl Queue {
         self.len() == 0
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn own(kind: Kind, urgency: Urgency, text: &str) -> Announcement {
+        let mut announcement = Announcement::own(kind, text);
+        announcement.urgency = urgency;
+        announcement
+    }
+
+    fn drained(queue: &mut Queue) -> Vec<String> {
+        std::iter::from_fn(|| queue.take()).map(|announcement| announcement.text).collect()
+    }
+
+    #[test]
+    fn the_critical_goes_first_and_the_background_is_replaced() {
+        let mut queue = Queue::new(10);
+        queue.push(own(Kind::Agent, Urgency::Normal, "one"));
+        queue.push(own(Kind::Progress, Urgency::Background, "10 percent"));
+        queue.push(own(Kind::Ask, Urgency::Critical, "may I"));
+        queue.push(own(Kind::Progress, Urgency::Background, "20 percent"));
+        queue.push(own(Kind::Error, Urgency::Critical, "failed"));
+        assert!(queue.is_urgent());
+        assert_eq!(drained(&mut queue), ["may I", "failed", "one", "20 percent"]);
+        assert!(queue.is_empty());
+    }
+
+    #[test]
+    fn what_does_not_fit_is_counted() {
+        let mut queue = Queue::new(2);
+        for text in ["one", "two", "three", "four", "five"] {
+            queue.push(own(Kind::Agent, Urgency::Normal, text));
+        }
+        let left_out = "3 earlier announcements were not said, because more came than could be said.";
+        assert_eq!(drained(&mut queue), [left_out, "four", "five"]);
+        for number in 0..15 {
+            queue.push(own(Kind::Error, Urgency::Critical, &number.to_string()));
+        }
+        let said = drained(&mut queue);
+        assert_eq!(said.len(), 11);
+        assert!(said.last().is_some_and(|last| last.starts_with("5 more urgent announcements came")));
+    }
+
+    #[test]
+    fn a_question_that_is_settled_before_it_is_heard_is_told_in_short() {
+        let mut queue = Queue::new(2);
+        for (kind, urgency, number) in [
+            (Kind::Ask, Urgency::Critical, 1),
+            (Kind::Ask, Urgency::Critical, 2),
+            (Kind::Answer, Urgency::Normal, 1),
+        ] {
+            let mut announcement = own(kind, urgency, &format!("{kind:?} {number}"));
+            announcement.question = Some(number);
+            queue.push(announcement);
+        }
+        assert_eq!(drained(&mut queue), ["Ask 2", "Ask 1\nAnswer 1"]);
+    }
+
+    #[test]
+    fn what_was_asked_for_and_what_was_cut_off_go_before_the_rest() {
+        let mut queue = Queue::new(2);
+        queue.push(own(Kind::Agent, Urgency::Normal, "one"));
+        queue.put_back(own(Kind::Agent, Urgency::Normal, "cut off"));
+        queue.push(own(Kind::Error, Urgency::Critical, "failed"));
+        for text in ["help", "status", "repeat"] {
+            queue.push_asked_for(own(Kind::Status, Urgency::Normal, text));
+        }
+        let left_out = "One earlier announcement was not said, because more came than could be said.";
+        assert_eq!(drained(&mut queue), ["failed", "status", "repeat", left_out, "cut off", "one"]);
+    }
+
+    #[test]
+    fn hush_leaves_the_critical() {
+        let mut queue = Queue::new(2);
+        queue.push(own(Kind::Agent, Urgency::Normal, "one"));
+        queue.push(own(Kind::Error, Urgency::Critical, "failed"));
+        queue.push_asked_for(own(Kind::Status, Urgency::Normal, "status"));
+        assert_eq!(queue.hush(), 2);
+        assert_eq!(drained(&mut queue), ["failed"]);
+    }
+}

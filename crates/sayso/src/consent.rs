@@ -237,6 +237,16 @@ impl fmt::Display for Refused {
     }
 }
 
+/// A refusal in plain words for a model that wanted something.
+#[cfg(any(feature = "openai", feature = "rig"))]
+pub(crate) fn told_to_model(why: &str) -> String {
+    let mut why = why.to_owned();
+    if let Some(first) = why.get_mut(..1) {
+        first.make_ascii_uppercase();
+    }
+    format!("{why}. The tool was not run. Do not call it again for this unless the person asks for it.")
+}
+
 /// A person's yes to one exact call. It owns the call; it is spent by [`Session::call`](crate::Session::call) or
 /// [`Session::begin`](crate::Session::begin), and with it goes. There is no other way to have one than to ask:
 ///

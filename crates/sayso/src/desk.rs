@@ -27,6 +27,8 @@ pub(crate) enum Order {
     Start { body: String, cleaner: Cleaner, reply: StartReply },
     /// Says something in a session.
     Do { session: Arc<str>, intent: Intent, reply: Option<Reply> },
+    /// Takes back what is asked in a session and nobody waits for.
+    Withdraw { session: Arc<str> },
     /// Tells when all that was ordered is done.
     Settle(oneshot::Sender<()>),
 }
@@ -47,6 +49,15 @@ impl Drop for Started {
             return;
         }
         self.orders.order(Order::Do { session: self.id.clone(), intent: left(), reply: None });
+    }
+}
+
+/// A question whose asker may stop waiting.
+pub(crate) struct Asking<'s>(pub(crate) &'s Started);
+
+impl Drop for Asking<'_> {
+    fn drop(&mut self) {
+        self.0.orders.order(Order::Withdraw { session: self.0.id.clone() });
     }
 }
 
@@ -75,12 +86,14 @@ impl Orders {
 
     /// Says something in a session and waits for what comes of it. A future that is dropped takes nothing back.
     pub(crate) async fn say(&self, session: &Arc<str>, intent: Intent) -> Result<String, Error> {
+        fits(intent.len())?;
         let (reply, answer) = oneshot::channel();
         self.order(Order::Do { session: session.clone(), intent, reply: Some(reply) });
         answer.await.unwrap_or_else(|_| Err(gone()))
     }
 
     pub(crate) async fn start(&self, body: String, cleaner: Cleaner) -> Result<Started, Error> {
+        fits(body.len())?;
         let (reply, answer) = oneshot::channel();
         self.order(Order::Start { body, cleaner, reply });
         answer.await.unwrap_or_else(|_| Err(gone()))
@@ -96,6 +109,17 @@ impl Orders {
         let (orders, inbox) = mpsc::unbounded_channel();
         (Self(orders), inbox)
     }
+}
+
+/// The longest event that any hub takes, in bytes (§3.7).
+pub(crate) const LONGEST: usize = 1024 * 1024;
+
+/// What is longer goes nowhere.
+fn fits(bytes: usize) -> Result<(), Error> {
+    if bytes <= LONGEST {
+        return Ok(());
+    }
+    Err(Error::TooMuch(format!("{bytes} bytes at once; an event has {LONGEST} at most")))
 }
 
 pub(crate) fn gone() -> Error {
@@ -188,6 +212,7 @@ impl<L: Line> Desk<L> {
                 live.waiting.push_back(Job { intent, reply });
                 self.go_on(&session);
             }
+            Order::Withdraw { session } => self.withdraw(&session),
             Order::Settle(reply) => self.settling.push(reply),
         }
     }
@@ -214,6 +239,22 @@ impl<L: Line> Desk<L> {
             self.calls.insert(self.number, OnItsWay::Job(session.clone(), job));
             self.line.say(self.number, call);
         }
+    }
+
+    /// Questions that nobody waits for are not asked, or are taken back.
+    fn withdraw(&mut self, session: &Arc<str>) {
+        let Some(live) = self.sessions.get_mut(session) else { return };
+        let unheard = |reply: &Option<Reply>| reply.as_ref().is_some_and(oneshot::Sender::is_closed);
+        live.waiting.retain(|job| !(matches!(job.intent, Intent::Ask { .. }) && unheard(&job.reply)));
+        for (token, (of, reply)) in &mut self.asked {
+            if of == session && unheard(reply) {
+                *reply = None;
+                // In front of what was said meanwhile: a session with an open question cannot be finished.
+                live.waiting
+                    .push_front(Job { intent: Intent::Withdraw { token: token.clone() }, reply: None });
+            }
+        }
+        self.go_on(session);
     }
 
     fn hear(&mut self, told: Told) {
@@ -271,7 +312,7 @@ impl<L: Line> Desk<L> {
                     && let Some(token) = member(json, "reply_token")
                 {
                     self.asked.insert(token, (session.clone(), job.reply));
-                    return self.go_on(session);
+                    return self.withdraw(session);
                 }
             }
             (Err(Error::Stopped(_)), _) => self.doubt(session),
@@ -285,10 +326,17 @@ impl<L: Line> Desk<L> {
             (Err(_), Intent::End { .. }) => self.over(session, Stop::Other),
             // Text that was held is told before whatever comes next; who wanted that learns that it could not be.
             (Err(error), Intent::Output { .. }) if job.reply.is_none() => {
-                let next =
-                    live.waiting.front().is_some_and(|next| !matches!(next.intent, Intent::End { .. }));
-                if next && let Some(next) = live.waiting.pop_front() {
-                    answer(next.reply, Err(error.clone()));
+                // What wanted that may have been taken back, and what comes now may not.
+                let wanted = live.waiting.front().filter(|next| live.track.before(&next.intent).is_some());
+                match wanted.map(|next| matches!(next.intent, Intent::End { .. })) {
+                    // A session is ended in any case.
+                    Some(true) => live.track.give_up_output(),
+                    Some(false) => {
+                        if let Some(next) = live.waiting.pop_front() {
+                            answer(next.reply, Err(error.clone()));
+                        }
+                    }
+                    None => {}
                 }
             }
             (Err(_), _) => {}
@@ -316,6 +364,10 @@ impl<L: Line> Desk<L> {
     /// A session is over: nothing of it waits any more.
     fn over(&mut self, session: &str, stop: Stop) {
         let Some((id, live)) = self.sessions.remove_entry(session) else { return };
+        let redacted = live.track.redacted();
+        if redacted > 0 {
+            log::info!("{id}: {redacted} secrets were taken out of what people heard");
+        }
         self.line.forget(&id);
         live.waiting.into_iter().for_each(|job| answer(job.reply, Err(Error::Stopped(stop))));
         let asked: Vec<_> =

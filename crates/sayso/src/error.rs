@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::consent::Refused;
+
 /// Why something was not said or done. Nothing of it was: what is refused is refused whole.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -22,6 +24,8 @@ pub enum Error {
     NotStored(String),
     /// There is no way to the hub.
     Unreachable(String),
+    /// No session is carried to here; [`within`](crate::within) carries one.
+    NoSession,
 }
 
 /// A rule that something breaks.
@@ -70,7 +74,20 @@ pub enum NotGranted {
     OtherAction,
 }
 
-/// Why a call came to nothing.
+/// Why a call came to nothing. A refusal is no failure: nothing was tried.
+///
+/// ```
+/// use sayso::CallError;
+///
+/// fn in_words(outcome: Result<u32, CallError<std::io::Error>>) -> String {
+///     match outcome {
+///         Ok(receipt) => format!("Paid; the receipt is {receipt}."),
+///         Err(CallError::Refused(why)) => format!("Nothing was paid: {why}."),
+///         Err(why) => format!("The payment failed: {why}."),
+///     }
+/// }
+/// assert_eq!(in_words(Err(CallError::TimedOut)), "The payment failed: the tool took too long.");
+/// ```
 #[derive(Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CallError<E> {
@@ -80,6 +97,8 @@ pub enum CallError<E> {
     Tool(E),
     /// The tool took too long; it was dropped, and listeners have been told.
     TimedOut,
+    /// The person said no, or nothing, which means no. The tool was not run.
+    Refused(Refused),
 }
 
 impl<E> From<Error> for CallError<E> {
@@ -118,6 +137,7 @@ impl fmt::Display for Error {
             Self::TooMuch(what) => write!(f, "too much: {what}"),
             Self::NotStored(why) => write!(f, "it could not be stored, so it did not happen: {why}"),
             Self::Unreachable(why) => write!(f, "the hub cannot be reached: {why}"),
+            Self::NoSession => f.write_str("no session is carried to here"),
         }
     }
 }
@@ -148,6 +168,7 @@ impl<E: fmt::Display> fmt::Display for CallError<E> {
             Self::Session(error) => error.fmt(f),
             Self::Tool(error) => error.fmt(f),
             Self::TimedOut => f.write_str("the tool took too long"),
+            Self::Refused(why) => why.fmt(f),
         }
     }
 }

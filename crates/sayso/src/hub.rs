@@ -153,7 +153,7 @@ impl Begin {
 
     /// Begins it.
     pub async fn start(self) -> Result<Session, Error> {
-        let cleaner = self.hub.cleaner.clone();
+        let cleaner = self.hub.cleaner.of_session();
         let mut out = Writer::default();
         out.open_object();
         let words = self.words.unwrap_or_else(|| Words::new(self.request.as_str()));

@@ -5,8 +5,13 @@
 //! - [`Tool`]: a call that is open; it is closed by saying how it ended, or by dropping it.
 //! - [`Action`], [`Answer`], [`Granted`]: consent as a value. What is irreversible or of high risk is done with a [`Granted`]
 //!   only, and only a person's yes to exactly that call makes one.
+//! - `#[sayso::tool]`: a function that asks, announces itself and reports by itself; [`within`] carries the session to it.
+//! - `middleware`, with the feature `tower`: a layer around any agent that is a service.
+//! - [`callbacks`], [`bridge`]: for a framework that calls back, and for one that publishes what it does.
 //! - [`Redact`]: secrets do not get into what people hear.
 //! - [`Error`]: who is at fault, and by which rule.
+//! - `openai`: a ready loop for every endpoint that speaks chat completions (feature `openai`).
+//! - `rig`: an adapter for agents of rig (feature `rig`).
 //!
 //! ```
 //! use sayso::{Action, Answer, Hub};
@@ -41,15 +46,30 @@
 #[cfg(not(any(feature = "client", feature = "embedded")))]
 compile_error!("a hub is needed: take the feature `client`, `embedded` or both");
 
+mod ambient;
+mod argument;
+pub mod bridge;
+pub mod callbacks;
 mod consent;
+#[doc(hidden)]
+pub mod decorator;
 mod desk;
+#[cfg(feature = "openai")]
+mod dial;
 mod error;
 mod hub;
 mod line;
+#[cfg(feature = "tower")]
+pub mod middleware;
+#[cfg(feature = "openai")]
+pub mod openai;
 mod question;
 mod redact;
+#[cfg(feature = "rig")]
+pub mod rig;
 mod session;
 mod track;
+mod utf8;
 mod words;
 
 #[cfg(feature = "client")]
@@ -57,9 +77,13 @@ pub use self::hub::Connect;
 #[cfg(feature = "embedded")]
 pub use self::hub::Embedded;
 pub use self::hub::{Begin, Hub};
+pub use ambient::{Current, current, within};
+pub use argument::{Argument, Bound};
 pub use consent::{Action, Answer, By, Granted, Refused, Risk};
 pub use error::{Broken, CallError, Error, NotGranted, Stop};
 pub use question::{Clarified, Question};
 pub use redact::{Redact, Secrets, Untouched};
+#[cfg(feature = "macros")]
+pub use sayso_macros::tool;
 pub use session::{Call, Cause, Failure, HandOff, Progress, Session, Target, Tool};
 pub use words::Words;

@@ -7,6 +7,7 @@ use seal::json::Writer;
 
 use crate::line::Call;
 use crate::redact::{Cleaner, Held};
+use crate::utf8::Cut;
 
 /// What an agent wants to say.
 #[derive(Debug)]
@@ -20,13 +21,46 @@ pub(crate) enum Intent {
     /// A tool has ended.
     Complete { call: String, event: String },
     /// Text of the model, and whether that was all.
-    Output { text: String, complete: bool },
+    Output { text: Piece, complete: bool },
     /// A question.
     Ask { body: String, clarify: bool },
+    /// Nobody waits for the answer to a question.
+    Withdraw { token: String },
     /// Somebody else must go on.
     HandOff(String),
     /// The session's last event. `why` is said for the tools that are still open.
     End { event: String, why: &'static str },
+}
+
+impl Intent {
+    /// How many bytes it has, about.
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            Self::State { event, instead, .. } => event.len().max(instead.len()),
+            Self::Event(event)
+            | Self::HandOff(event)
+            | Self::Invoke { event, .. }
+            | Self::Complete { event, .. }
+            | Self::End { event, .. } => event.len(),
+            Self::Ask { body, .. } => body.len(),
+            Self::Output { text: Piece::Text(text), .. } => text.len(),
+            Self::Output { text: Piece::Bytes(bytes), .. } => bytes.len(),
+            Self::Withdraw { token } => token.len(),
+        }
+    }
+}
+
+/// Some of an output.
+#[derive(Debug)]
+pub(crate) enum Piece {
+    Text(String),
+    /// UTF-8, if all is well, but cut anywhere.
+    Bytes(Vec<u8>),
+}
+
+impl Piece {
+    /// None: it is whole.
+    pub(crate) const NONE: Self = Self::Text(String::new());
 }
 
 const THINKING: &str = "thinking";
@@ -40,11 +74,15 @@ pub(crate) struct Track {
     state: &'static str,
     /// Questions that are not resolved.
     asking: usize,
+    /// One was resolved while another was not: what it allowed goes on, and leaves the state of waiting for that time.
+    answered: bool,
     /// Calls that are open, and their tools.
     tools: BTreeMap<String, String>,
     writing: bool,
     /// Outputs that are whole: each has a name of its own.
     outputs: u64,
+    /// The beginning of a character whose end has not come.
+    cut: Cut,
     /// The end of an output of which it cannot be told yet whether it is a secret.
     held: Held,
     cleaner: Cleaner,
@@ -52,15 +90,47 @@ pub(crate) struct Track {
 
 impl Track {
     pub(crate) fn new(session: String, cleaner: Cleaner) -> Self {
-        let (tools, held) = (BTreeMap::new(), Held::default());
-        Self { session, state: "idle", asking: 0, tools, writing: false, outputs: 0, held, cleaner }
+        let (tools, cut, held) = (BTreeMap::new(), Cut::default(), Held::default());
+        Self {
+            session,
+            state: "idle",
+            asking: 0,
+            answered: false,
+            tools,
+            writing: false,
+            outputs: 0,
+            cut,
+            held,
+            cleaner,
+        }
+    }
+
+    /// How many secrets were taken out.
+    pub(crate) fn redacted(&self) -> u64 {
+        self.cleaner.count()
     }
 
     /// What must be said before: an output that is open is whole when the agent goes on to something else.
     pub(crate) fn before(&self, intent: &Intent) -> Option<Intent> {
-        let goes_on = !matches!(intent, Intent::Output { .. } | Intent::Event(_) | Intent::Complete { .. });
-        ((self.writing || !self.held.is_empty()) && goes_on)
-            .then(|| Intent::Output { text: String::new(), complete: true })
+        let goes_on = !matches!(
+            intent,
+            Intent::Output { .. } | Intent::Event(_) | Intent::Complete { .. } | Intent::Withdraw { .. }
+        );
+        if !goes_on || !(self.writing || !self.held.is_empty() || !self.cut.is_empty()) {
+            return None;
+        }
+        // The end of an output shows the state after it, and no other state is shown while a tool runs.
+        if let Intent::End { why, .. } = intent
+            && let Some((call, tool)) = self.tools.first_key_value()
+        {
+            return Some(Intent::Complete { call: call.clone(), event: left(tool, call, why) });
+        }
+        Some(Intent::Output { text: Piece::NONE, complete: true })
+    }
+
+    /// Its end cannot be told.
+    pub(crate) fn give_up_output(&mut self) {
+        (self.writing, self.held, self.cut) = (false, Held::default(), Cut::default());
     }
 
     /// The call that says it; none if there is nothing to say.
@@ -69,7 +139,14 @@ impl Track {
         let mut events = Vec::new();
         match intent {
             Intent::Output { text, complete } => {
-                let text = self.held.push(text, *complete, &self.cleaner);
+                let mut text = match text {
+                    Piece::Text(text) => self.cut.then(text),
+                    Piece::Bytes(bytes) => self.cut.push(bytes).into(),
+                };
+                if *complete && let Some(broken) = self.cut.end() {
+                    text.to_mut().push_str(broken);
+                }
+                let text = self.held.push(&text, *complete, &self.cleaner);
                 let nothing = text.is_empty() && !(*complete && self.writing);
                 let output_id = format!("out_{}", self.outputs + 1);
                 return (!nothing).then_some(Call::Output { session, output_id, text, complete: *complete });
@@ -77,13 +154,14 @@ impl Track {
             Intent::Ask { body, clarify } => {
                 return Some(Call::Ask { session, body: body.clone(), clarify: *clarify });
             }
+            Intent::Withdraw { token } => return Some(Call::Withdraw { session, token: token.clone() }),
             Intent::State { event, instead, .. } => {
                 events.push(if self.asking > 0 { instead } else { event }.clone());
             }
             Intent::Event(event) => events.push(event.clone()),
             Intent::Invoke { event, .. } => {
                 if self.state != CALLING {
-                    events.extend(self.enter(CALLING));
+                    events.extend(if self.answered { Some(state(CALLING)) } else { self.enter(CALLING) });
                 }
                 events.push(event.clone());
             }
@@ -93,7 +171,7 @@ impl Track {
                 }
                 events.push(event.clone());
                 if self.tools.len() == 1 && self.state == CALLING {
-                    events.extend(self.enter(THINKING));
+                    events.push(state(if self.asking > 0 { WAITING } else { THINKING }));
                 }
             }
             Intent::HandOff(event) => {
@@ -115,44 +193,58 @@ impl Track {
             Intent::State { to, .. } if !asks => self.state = to,
             Intent::Invoke { call, tool, .. } => {
                 self.tools.insert(call.clone(), tool.clone());
-                if !asks {
+                if !asks || self.answered {
                     self.state = CALLING;
                 }
             }
             Intent::Complete { call, .. } => {
                 self.tools.remove(call);
                 if self.tools.is_empty() && self.state == CALLING {
-                    self.state = THINKING;
+                    self.state = self.after();
                 }
             }
             Intent::Output { complete, .. } => {
                 self.writing = !complete;
                 self.outputs += u64::from(*complete);
-                self.state = if *complete { THINKING } else { "writing_output" };
+                if !asks {
+                    self.state = if *complete { THINKING } else { "writing_output" };
+                }
             }
             Intent::Ask { .. } => {
                 self.asking += 1;
+                self.answered = false;
                 self.state = WAITING;
             }
             Intent::HandOff(_) if !asks => self.state = "handing_off",
             Intent::End { .. } => self.tools.clear(),
-            Intent::State { .. } | Intent::Event(_) | Intent::HandOff(_) => {}
+            Intent::State { .. } | Intent::Event(_) | Intent::Withdraw { .. } | Intent::HandOff(_) => {}
         }
     }
 
-    /// A question is resolved; the hub has said so to everybody.
+    /// A question is resolved; the hub has said so to everybody, and which state comes after it.
     pub(crate) fn resolved(&mut self) {
         self.asking = self.asking.saturating_sub(1);
-        if self.asking == 0 {
-            self.state = THINKING;
+        self.answered = self.asking > 0;
+        self.state = self.after();
+    }
+
+    /// The state that there is when nothing else is said.
+    fn after(&self) -> &'static str {
+        match () {
+            () if self.asking > 0 => WAITING,
+            () if self.tools.is_empty() => THINKING,
+            () => CALLING,
         }
     }
 
     /// A change of state. While a person is asked there is none: to leave `awaiting_input` is to say that it is resolved.
     fn enter(&self, to: &str) -> Option<String> {
-        (self.asking == 0)
-            .then(|| format!(r#"{{"type":"aaep:agent.state.changed","urgency":"normal","to_state":"{to}"}}"#))
+        (self.asking == 0).then(|| state(to))
     }
+}
+
+fn state(to: &str) -> String {
+    format!(r#"{{"type":"aaep:agent.state.changed","urgency":"normal","to_state":"{to}"}}"#)
 }
 
 /// A tool that nobody waits for any more.

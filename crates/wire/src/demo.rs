@@ -12,6 +12,8 @@ pub struct Wish {
     pub text: String,
     /// Who wants it, if that was said.
     pub user: Option<String>,
+    /// The language to answer in, as a tag; else that of the words.
+    pub language: Option<String>,
     /// Takes the id of the session that began, or why none did.
     pub begun: oneshot::Sender<Result<String, String>>,
 }
@@ -29,7 +31,7 @@ pub(crate) async fn ask(
     let nobody = || Response::problem(Status::Unavailable, "There is no assistant here to ask.");
     let (begun, session) = oneshot::channel();
     let Some(demo) = demo else { return Err(nobody()) };
-    demo.send(Wish { text, user, begun }).await.map_err(|_| nobody())?;
+    demo.send(Wish { text, user, language: None, begun }).await.map_err(|_| nobody())?;
     let session = session.await.map_err(|_| nobody())?;
     session.map_err(|why| Response::problem(Status::Unavailable, &why))
 }

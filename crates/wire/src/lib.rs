@@ -25,6 +25,7 @@ pub mod observe;
 mod server;
 mod tls;
 
+pub use compat::Limits as DialectLimits;
 pub use demo::Wish;
 pub use listener::UnixSocket;
 pub use server::{Bridge, Door, Limits, Line, Server, Told, clock};

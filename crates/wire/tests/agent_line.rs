@@ -34,7 +34,7 @@ struct Hub {
 
 type Socket = WebSocketStream<TcpStream>;
 
-async fn hub(limits: Limits) -> Hub {
+async fn hub(limits: &Limits) -> Hub {
     let clock = Arc::new(AtomicI64::new(1_767_603_600_000));
     let mut state = 7_u64;
     let random = move |bytes: &mut [u8]| {
@@ -50,7 +50,7 @@ async fn hub(limits: Limits) -> Hub {
     let bridge = Bridge::start(core, LaneLimits::default(), move || hands.load(Ordering::Relaxed)).unwrap();
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap().to_string();
-    let server = Server::new(bridge.clone(), Door::Open, limits, vec![address.clone()], "{}".to_owned());
+    let server = Server::new(bridge.clone(), Door::Open, *limits, vec![address.clone()], "{}".to_owned());
     tokio::spawn(Arc::new(server).serve(listener));
     Hub { bridge, clock, address }
 }
@@ -87,7 +87,7 @@ async fn call(socket: &mut Socket, method: &str, params: &str) -> String {
 
 #[tokio::test]
 async fn a_socket_keeps_its_sessions_alive_and_one_lease_longer() {
-    let hub = hub(Limits::default()).await;
+    let hub = hub(&Limits::default()).await;
     let mut socket = hub.connect().await;
     let followed = session_of(&call(&mut socket, "session.start", START).await);
     let Answer::Made(made) = hub.ask(Command::Start { text: START.to_owned(), key: None }).await else {
@@ -111,7 +111,7 @@ async fn a_socket_keeps_its_sessions_alive_and_one_lease_longer() {
 
 #[tokio::test]
 async fn who_does_not_take_what_it_is_told_is_let_go_and_may_come_back() {
-    let hub = hub(Limits { untold: 0, calls: 1, ..Limits::default() }).await;
+    let hub = hub(&Limits { untold: 0, calls: 1, ..Limits::default() }).await;
     let mut socket = hub.connect().await;
     let session = session_of(&call(&mut socket, "session.start", START).await);
     let hearing = tokio::spawn(async move {

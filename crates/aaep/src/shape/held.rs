@@ -277,7 +277,10 @@ pub(super) fn count(text: &str) -> u64 {
 }
 
 fn made_id(parts: &[&[u8]]) -> EventId {
-    let lengths: Vec<_> = parts.iter().map(|part| (part.len() as u64).to_be_bytes()).collect();
+    let mut lengths = [[0; 8]; 8];
+    for (length, part) in lengths.iter_mut().zip(parts) {
+        *length = (part.len() as u64).to_be_bytes();
+    }
     let pieces = parts.iter().zip(&lengths).flat_map(|(part, length)| [&length[..], part]);
     let digest = Digest::of_all(pieces);
     EventId::generate(&mut |bytes: &mut [u8]| {

@@ -56,6 +56,8 @@ pub struct Shaper<T> {
     place: u64,
     /// Everything comes through in the words in which it came.
     verbatim: bool,
+    /// Room for what leaves an output; empty between two events.
+    leaving: Vec<Out<T>>,
 }
 
 impl<T: AsRef<Event>> Shaper<T> {
@@ -76,6 +78,7 @@ impl<T: AsRef<Event>> Shaper<T> {
             texts: 0,
             place: 0,
             verbatim: false,
+            leaving: Vec::new(),
         }
     }
 
@@ -97,6 +100,21 @@ impl<T: AsRef<Event>> Shaper<T> {
 
     /// For who hears a producer that shapes already: output that is said to end with a sentence or a paragraph is not held
     /// to see what follows.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use aaep::{Received, event::Event, shape::{Limits, Shaper, Wants}};
+    /// let text = r#"{"@context":"https://aaep-protocol.org/context/v1","type":"aaep:agent.output.streaming",
+    ///   "event_id":"evt_1","session_id":"sess_1","timestamp":"2026-05-24T14:22:11.342Z",
+    ///   "producer":{"agent_id":"bank"},"chunk":"Done.","position":0,"complete":false,"coalesce_hint":"sentence"}"#;
+    /// let event = Arc::new(Received::<Event>::parse(text).unwrap());
+    /// let mut shaper = Shaper::new(Arc::new(Wants::default()), Limits::default());
+    /// shaper.push(&event);
+    /// assert!(shaper.pull(0).is_none());
+    /// let mut shaper = Shaper::new(Arc::new(Wants::default()), Limits::default()).trusting();
+    /// shaper.push(&event);
+    /// assert!(shaper.pull(0).is_some());
+    /// ```
     #[must_use]
     pub fn trusting(mut self) -> Self {
         self.cutter.trusts = true;
@@ -328,7 +346,7 @@ impl<T: AsRef<Event>> Shaper<T> {
             self.texts += 1;
             lane.texts.len() - 1
         });
-        let (mut leave, mut since) = (Vec::new(), self.place);
+        let (mut leave, mut since) = (std::mem::take(&mut self.leaving), self.place);
         if let Some(text) = lane.texts.get_mut(at) {
             since = if text.is_empty() { self.place } else { text.since };
             text.take(event, chunk, &self.cutter, &mut leave);
@@ -342,11 +360,12 @@ impl<T: AsRef<Event>> Shaper<T> {
             }
         }
         if leave.is_empty() {
-            return self.forget_idle(session);
+            self.forget_idle(session);
         }
-        for out in leave {
+        for out in leave.drain(..) {
             self.enqueue(Held::new(out, since));
         }
+        self.leaving = leave;
     }
 
     /// Releases the text that is held of the output that a critical chunk belongs to.

@@ -28,6 +28,8 @@ pub(super) struct Text<T> {
     output: Option<OutputId>,
     agent: Box<str>,
     held: String,
+    /// How many characters it has.
+    length: u64,
     /// The position of its first character.
     position: u64,
     context: Context,
@@ -48,6 +50,7 @@ impl<T: AsRef<Event>> Text<T> {
             output: chunk.output_id.clone(),
             agent: (**piece).as_ref().envelope.producer.agent_id.as_str().into(),
             held: String::new(),
+            length: 0,
             position: chunk.position,
             context: Context::default(),
             settled: true,
@@ -89,7 +92,7 @@ impl<T: AsRef<Event>> Text<T> {
     ) {
         let event = (**piece).as_ref();
         let time = event.envelope.timestamp;
-        let expected = self.position + count(&self.held);
+        let expected = self.position + self.length;
         if expected != chunk.position || !same_voice((*self.last).as_ref(), event) {
             self.empty(cutter, time, leave);
             self.position = chunk.position;
@@ -100,6 +103,7 @@ impl<T: AsRef<Event>> Text<T> {
         }
         self.last = Arc::clone(piece);
         self.held.push_str(&chunk.chunk);
+        self.length += count(&chunk.chunk);
         if cut::stirs(&chunk.chunk, cutter.grain) {
             self.settled = false;
         }
@@ -197,19 +201,22 @@ impl<T: AsRef<Event>> Text<T> {
         time: Timestamp,
     ) -> Out<T> {
         self.context = code::context_after(&self.held[..at], self.context);
-        let rest = self.held.split_off(at);
-        let text = std::mem::replace(&mut self.held, rest);
-        let position = self.position;
-        self.position += count(&text);
+        let text = &self.held[..at];
+        let (position, length) = (self.position, count(text));
+        self.position += length;
+        self.length -= length;
         let whole = self.first.take().filter(|piece| match &(**piece).as_ref().payload {
             Payload::OutputStreaming(chunk) => {
-                chunk.chunk == text
+                chunk.chunk == *text
                     && chunk.position == position
                     && chunk.complete == complete
                     && chunk.coalesce_hint.as_ref() == Some(&hint)
             }
             _ => false,
         });
+        let text = if whole.is_none() { text.to_owned() } else { String::new() };
+        // What is held next finds its room here.
+        self.held.drain(..at);
         self.last_at = self.last_at.and_then(|last| last.checked_sub(at));
         if self.last_at == Some(0) && !self.held.is_empty() {
             self.first = Some(Arc::clone(&self.last));

@@ -10,8 +10,10 @@ use wire::Bridge;
 
 use super::draft::Draft;
 use super::language::{Language, Line, Phrase};
+use super::named::Named;
 use super::phrases;
-use super::request::Scene;
+use super::request::Request;
+use super::stage::Stage;
 
 /// The agent's id, on all that it says.
 const AGENT: &str = "sayso-demo";
@@ -23,10 +25,10 @@ const WAIT: Duration = Duration::from_mins(1);
 pub(super) struct Over;
 
 /// What came of a question.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Answered {
-    /// Accepted, or answered.
-    Yes,
+    /// Accepted, or answered so.
+    Yes(String),
     /// Refused, or nobody said anything.
     No,
 }
@@ -37,15 +39,17 @@ pub(super) struct Agent {
     who: Principal,
     session: String,
     language: Language,
+    named: Named,
+    stage: Arc<Stage>,
 }
 
 impl Agent {
     /// Starts a session for a scene, or says why it cannot.
     pub(super) async fn begin(
         bridge: Bridge,
-        scene: Scene,
-        language: Language,
+        request: &Request,
         user: Option<&str>,
+        stage: &Arc<Stage>,
     ) -> Result<Self, String> {
         let who = Principal {
             name: AGENT.into(),
@@ -54,17 +58,20 @@ impl Agent {
             scope: Arc::default(),
             open: false,
         };
-        let mut started = Draft::payload(language)
-            .summary(phrases::started(scene))
+        let (language, named) = (request.language, request.named.clone());
+        let mut started = Draft::payload(language, &named)
+            .summary(phrases::started(request.scene))
+            .text("urgency", "normal")
             .raw("producer", r#"{"agent_id":"sayso-demo","agent_name":"Demonstration assistant"}"#)
             .raw("localization_hints", &language.hints());
         if let Some(user) = user.filter(|user| !user.is_empty() && user.chars().count() <= 200) {
             started = started.text("requested_by", &format!("user:{user}"));
         }
-        match bridge.ask(who.clone(), Command::Start { text: started.finish(), key: None }).await {
+        let text = started.finish();
+        match bridge.ask(who.clone(), Command::Start { text, key: None }).await {
             Answer::Made(json) => {
                 let session = member(&json, "session_id").ok_or("The hub gave no session.")?;
-                Ok(Self { bridge, who, session, language })
+                Ok(Self { bridge, who, session, language, named, stage: stage.clone() })
             }
             Answer::Full(why) | Answer::Unavailable(why) => Err(why),
             other => Err(format!("The hub did not start a session: {other:?}")),
@@ -76,17 +83,22 @@ impl Agent {
     }
 
     /// An event in the making, in the session's language.
-    pub(super) fn event(&self, kind: &str) -> Draft {
-        Draft::event(kind, self.language)
+    pub(super) fn event(&self, kind: &str) -> Draft<'_> {
+        Draft::event(kind, self.language, &self.named)
+    }
+
+    /// How long a person has for an answer, in seconds.
+    pub(super) fn time(&self) -> String {
+        self.stage.seconds().to_string()
     }
 
     /// The payload of a question in the making.
-    pub(super) fn question(&self) -> Draft {
-        Draft::payload(self.language)
+    pub(super) fn question(&self) -> Draft<'_> {
+        Draft::payload(self.language, &self.named)
     }
 
     /// Says an event.
-    pub(super) async fn say(&self, event: Draft) -> Result<(), Over> {
+    pub(super) async fn say(&self, event: Draft<'_>) -> Result<(), Over> {
         let (session, events) = (self.session.clone(), vec![event.finish()]);
         self.done(Command::Publish { session, events, key: None }).await
     }
@@ -96,11 +108,16 @@ impl Agent {
         self.say(self.event("state.changed").text("to_state", state).summary(phrase)).await
     }
 
-    /// Says its answer, the whole of it.
-    pub(super) async fn output(&self, line: &Line) -> Result<(), Over> {
+    /// What was named.
+    pub(super) fn named(&self) -> &Named {
+        &self.named
+    }
+
+    /// Says its answer, the whole of it, with what was named.
+    pub(super) async fn output(&self, line: &Line, named: &Named) -> Result<(), Over> {
         let output = self
             .event("output.streaming")
-            .text("chunk", line.to(self.language))
+            .text("chunk", &named.fill(line.to(self.language)))
             .text("language", self.language.tag())
             .raw("position", "0")
             .raw("complete", "true")
@@ -109,11 +126,12 @@ impl Agent {
     }
 
     /// Asks, and waits for as long as it takes.
-    pub(super) async fn ask(&self, question: Draft, clarify: bool) -> Result<Answered, Over> {
+    pub(super) async fn ask(&self, question: Draft<'_>, clarify: bool) -> Result<Answered, Over> {
         let (session, text) = (self.session.clone(), question.finish());
         let asked = self.bridge.ask(self.who.clone(), Command::Ask { session, text, clarify, key: None });
         let Answer::Made(json) = asked.await else { return Err(Over) };
         let token = member(&json, "reply_token").ok_or(Over)?;
+        let _open = self.stage.question();
         loop {
             let (session, token) = (self.session.clone(), token.clone());
             let until = wire::clock().saturating_add(i64::try_from(WAIT.as_millis()).unwrap_or(0));
@@ -124,7 +142,8 @@ impl Agent {
                 Some("resolved") => {
                     let by_reply = member(&json, "by").as_deref() == Some("reply");
                     let yes = clarify || member(&json, "decision").as_deref() == Some("accept");
-                    return Ok(if by_reply && yes { Answered::Yes } else { Answered::No });
+                    let said = member(&json, "response").unwrap_or_default();
+                    return Ok(if by_reply && yes { Answered::Yes(said) } else { Answered::No });
                 }
                 _ => return Err(Over),
             }

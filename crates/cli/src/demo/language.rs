@@ -20,6 +20,12 @@ impl Language {
         }
     }
 
+    /// The language of a tag, whatever its region.
+    pub(super) fn of_tag(tag: &str) -> Option<Self> {
+        let primary = tag.split('-').next().unwrap_or_default();
+        Self::ALL.into_iter().find(|language| language.tag().eq_ignore_ascii_case(primary))
+    }
+
     /// What is said of the language of a session: in this one, and to be had in all.
     pub(super) fn hints(self) -> String {
         let tag = self.tag();

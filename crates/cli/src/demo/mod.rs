@@ -3,50 +3,79 @@
 //! It is an agent like any other: it says what it does to the hub, asks before it acts, and waits. Nothing that it says it
 //! does is done; its texts say so.
 //!
-//! - `request`: which scene somebody wants, by the words of the request.
+//! - `request`: which scene somebody wants, by its `words`; `named`: how much, to whom and where it says.
 //! - `scenes`: the scenes.
-//! - `agent`: an agent's side of a session.
+//! - `agent`: an agent's side of a session; `stage`: what it is at, for who stands beside it.
 //! - `draft`: an event in the making.
 //! - `phrases`: all that it says, in three lengths and, by `language`, in three languages.
+//! - `command`: `sayso demo`, with `welcome`, what it says first, and `pace`, for lines that no person types.
 
 mod agent;
+mod command;
 mod draft;
 mod language;
+mod named;
+mod pace;
 mod phrases;
 mod request;
 mod scenes;
+mod stage;
+mod welcome;
+mod words;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::sync::{Semaphore, mpsc};
 use wire::{Bridge, Wish};
 
 use agent::Agent;
+pub(crate) use command::{Arguments, run};
+use language::Language;
+use stage::Stage;
 
-/// So many wishes may wait to be looked at.
-const WAITING: usize = 16;
-/// So many sessions go on at once; whoever wants one more is told that it is busy.
-const SESSIONS: usize = 64;
+/// How much the assistant takes on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limits {
+    /// Sessions at once; whoever wants one more is told that it is busy.
+    pub(crate) sessions: usize,
+    /// Wishes that wait to be looked at; whoever has one more waits.
+    pub(crate) wishes: usize,
+    /// How long a person has for an answer, in whole seconds; more can be had.
+    pub(crate) time: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { sessions: 64, wishes: 16, time: Duration::from_mins(2) }
+    }
+}
 
 /// Starts the assistant; what it is sent, it does.
-pub(crate) fn start(bridge: Bridge) -> mpsc::Sender<Wish> {
-    let (sender, mut wishes) = mpsc::channel::<Wish>(WAITING);
+pub(crate) fn start(bridge: Bridge, limits: Limits) -> mpsc::Sender<Wish> {
+    start_on(bridge, limits, Arc::new(Stage::new(limits.time)))
+}
+
+/// The same, with somebody who looks on.
+fn start_on(bridge: Bridge, limits: Limits, stage: Arc<Stage>) -> mpsc::Sender<Wish> {
+    let (sender, mut wishes) = counter(limits);
     tokio::spawn(async move {
-        let places = Arc::new(Semaphore::new(SESSIONS));
-        while let Some(Wish { text, user, begun }) = wishes.recv().await {
+        let places = Arc::new(Semaphore::new(limits.sessions));
+        while let Some(Wish { text, user, language, begun }) = wishes.recv().await {
             let Ok(place) = places.clone().try_acquire_owned() else {
                 let _ = begun.send(Err("The assistant is busy; try again later.".to_owned()));
                 continue;
             };
-            let bridge = bridge.clone();
+            let (bridge, stage) = (bridge.clone(), stage.clone());
             tokio::spawn(async move {
-                let (scene, language) = request::read(&text);
-                match Agent::begin(bridge, scene, language, user.as_deref()).await {
+                let _here = stage.session();
+                let request = request::read(&text, language.as_deref().and_then(Language::of_tag));
+                match Agent::begin(bridge, &request, user.as_deref(), &stage).await {
                     Err(why) => drop(begun.send(Err(why))),
                     Ok(agent) => {
                         let _ = begun.send(Ok(agent.session().to_owned()));
                         // Whoever stops a session, or a hub that cannot go on, ends a scene early; the hub says so.
-                        let _ = scenes::play(&agent, scene).await;
+                        let _ = scenes::play(&agent, request.scene).await;
                     }
                 }
                 drop(place);
@@ -54,4 +83,29 @@ pub(crate) fn start(bridge: Bridge) -> mpsc::Sender<Wish> {
         }
     });
     sender
+}
+
+/// Where wishes wait.
+fn counter(limits: Limits) -> (mpsc::Sender<Wish>, mpsc::Receiver<Wish>) {
+    mpsc::channel(limits.wishes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wishes_wait_up_to_the_limit() {
+        for wishes in [1, Limits::default().wishes] {
+            let (sender, mut waiting) = counter(Limits { wishes, ..Limits::default() });
+            let wish = || Wish {
+                text: String::new(),
+                user: None,
+                language: None,
+                begun: tokio::sync::oneshot::channel().0,
+            };
+            assert_eq!((0..100).filter(|_| sender.try_send(wish()).is_ok()).count(), wishes);
+            assert!(waiting.try_recv().is_ok() && sender.try_send(wish()).is_ok(), "a place is free again");
+        }
+    }
 }

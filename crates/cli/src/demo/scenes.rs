@@ -3,6 +3,7 @@
 use super::agent::{Agent, Answered, Over};
 use super::draft::Draft;
 use super::language::{Line, Phrase};
+use super::named::answered_place;
 use super::phrases::{self, Question};
 use super::request::Scene;
 
@@ -15,7 +16,7 @@ pub(super) async fn play(agent: &Agent, scene: Scene) -> Result<(), Over> {
         Scene::Booking => confirmed(agent, &phrases::BOOKING).await,
         Scene::Mail => confirmed(agent, &phrases::MAIL).await,
         Scene::Deletion => confirmed(agent, &phrases::DELETION).await,
-        Scene::Weather(known) => weather(agent, known).await,
+        Scene::Weather => weather(agent).await,
         Scene::Explanation => {
             agent.be("thinking", &phrases::THINKING).await?;
             answer(agent, &phrases::EXPLANATION).await
@@ -24,15 +25,23 @@ pub(super) async fn play(agent: &Agent, scene: Scene) -> Result<(), Over> {
         Scene::Handoff => handoff(agent).await,
         Scene::Failure => failure(agent).await,
         Scene::Cancellation => cancellation(agent).await,
+        Scene::Unknown => {
+            write(agent, &phrases::UNKNOWN).await?;
+            complete(agent, &phrases::NOT_UNDERSTOOD).await
+        }
     }
 }
 
 /// Says its answer, and that it is done.
 async fn answer(agent: &Agent, line: &Line) -> Result<(), Over> {
-    agent.be("writing_output", &phrases::WRITING).await?;
-    agent.output(line).await?;
-    agent.be("idle", &phrases::IDLE).await?;
+    write(agent, line).await?;
     complete(agent, &phrases::DONE).await
+}
+
+async fn write(agent: &Agent, line: &Line) -> Result<(), Over> {
+    agent.be("writing_output", &phrases::WRITING).await?;
+    agent.output(line, agent.named()).await?;
+    agent.be("idle", &phrases::IDLE).await
 }
 
 async fn complete(agent: &Agent, phrase: &Phrase) -> Result<(), Over> {
@@ -61,7 +70,7 @@ async fn confirmed(agent: &Agent, question: &Question) -> Result<(), Over> {
         .text("risk_level", risk)
         .raw("irreversible", if irreversible { "true" } else { "false" })
         .text("reversibility", if irreversible { "irreversible" } else { "reversible_with_effort" })
-        .raw("timeout_seconds", phrases::TIME)
+        .raw("timeout_seconds", &agent.time())
         .text("default_decision", "reject")
         .summary(&question.ask)
         .text("tool", tool)
@@ -79,20 +88,28 @@ async fn confirmed(agent: &Agent, question: &Question) -> Result<(), Over> {
     answer(agent, &question.done).await
 }
 
-async fn weather(agent: &Agent, known: bool) -> Result<(), Over> {
-    if !known {
+async fn weather(agent: &Agent) -> Result<(), Over> {
+    let mut named = agent.named().clone();
+    if named.place.is_none() {
         agent.be("thinking", &phrases::THINKING).await?;
         let asked = agent
             .question()
             .line("question", &phrases::WHERE)
-            .raw("accepted_response_kinds", r#"["freetext"]"#)
-            .raw("timeout_seconds", phrases::TIME)
+            .raw("accepted_response_kinds", r#"["freetext","multiple_choice"]"#)
+            .raw("choices", phrases::PLACES)
+            .raw("timeout_seconds", &agent.time())
             .summary(&phrases::WHERE_TO_ASK);
-        if agent.ask(asked, true).await? == Answered::No {
-            return answer(agent, &phrases::NOWHERE).await;
+        match agent.ask(asked, true).await? {
+            Answered::No => return answer(agent, &phrases::NOWHERE).await,
+            Answered::Yes(said) => named.place = answered_place(&said),
         }
     }
-    answer(agent, &phrases::WEATHER).await
+    let known = named.place.is_some();
+    let line = if known { &phrases::WEATHER } else { &phrases::WEATHER_ANYWHERE };
+    agent.be("writing_output", &phrases::WRITING).await?;
+    agent.output(line, &named).await?;
+    agent.be("idle", &phrases::IDLE).await?;
+    complete(agent, &phrases::DONE).await
 }
 
 async fn no_such_tool(agent: &Agent) -> Result<(), Over> {
@@ -145,11 +162,11 @@ async fn cancellation(agent: &Agent) -> Result<(), Over> {
     agent.say(cancelled).await
 }
 
-fn invoked(agent: &Agent, tool: &str, phrase: &Phrase) -> Draft {
+fn invoked<'a>(agent: &'a Agent, tool: &str, phrase: &Phrase) -> Draft<'a> {
     agent.event("tool.invoked").text("tool", tool).text("tool_call_id", "call_1").summary(phrase)
 }
 
-fn completed(agent: &Agent, tool: &str, status: &str, phrase: &Phrase) -> Draft {
+fn completed<'a>(agent: &'a Agent, tool: &str, status: &str, phrase: &Phrase) -> Draft<'a> {
     agent
         .event("tool.completed")
         .text("tool", tool)

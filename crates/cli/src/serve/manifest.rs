@@ -10,10 +10,10 @@ use seal::{Jwk, SystemRandom};
 use crate::print::{in_words, tell};
 
 /// The hub as it calls itself.
-pub(super) const AGENT_ID: &str = "sayso-hub";
+pub(crate) const AGENT_ID: &str = "sayso-hub";
 
 /// What the hub can do (§5.10), and on which wires.
-pub(super) fn text(transports: &[&str]) -> String {
+pub(crate) fn text(transports: &[&str]) -> String {
     let owned = |list: &[&str]| list.iter().map(|&text| text.to_owned()).collect::<Vec<_>>();
     let mut manifest = Manifest::new(AGENT_ID, owned(&["1.0.0"]), vec![1, 2, 3], owned(transports));
     manifest.agent_version = Some(env!("CARGO_PKG_VERSION").to_owned());

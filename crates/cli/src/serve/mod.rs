@@ -1,7 +1,7 @@
 //! `sayso serve`: the hub.
 
 mod config;
-mod manifest;
+pub(crate) mod manifest;
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -116,7 +116,7 @@ fn serve(config: &Config, watching: &Watching) -> Result<(), String> {
             server = server.with_compat();
         }
         if config.compat || config.demo_agent {
-            server = server.with_demo(demo::start(bridge.clone()));
+            server = server.with_demo(demo::start(bridge.clone(), config.demo));
         }
         let server = Arc::new(server.with_signed_manifest(signed).with_passes(passes).with_tls(tls));
         let unix = unix(config)?;

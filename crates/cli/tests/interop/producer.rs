@@ -24,7 +24,7 @@ fn producer() -> (Running, Client, String) {
     command.args(["--port", &address.port().to_string()]).stdout(Stdio::null()).stderr(Stdio::null());
     let running = Running(command.spawn().unwrap());
     let client = Client::of(&address.to_string()).with("Content-Type: application/json");
-    let patience = Instant::now() + Duration::from_secs(60);
+    let patience = Instant::now() + Duration::from_mins(1);
     while client.try_send("GET", "/healthz", "").is_none() {
         assert!(Instant::now() < patience, "it does not start");
         std::thread::yield_now();

@@ -52,17 +52,24 @@ fn serve(mut stream: TcpStream, open: &Sender<TcpStream>, answer: &Sender<Value>
         let read = stream.read(&mut more).unwrap();
         body.push_str(std::str::from_utf8(&more[..read]).unwrap());
     }
+    let has = |line: &str| head.lines().any(|own| own == line);
+    assert!(
+        has("Authorization: Bearer sesame") && head.lines().any(|line| line.starts_with("Host: ")),
+        "{head}"
+    );
     let answer_with = |mut stream: TcpStream, status: &str| {
         stream.write_all(format!("HTTP/1.1 {status}\r\nContent-Length: 0\r\n\r\n").as_bytes()).unwrap();
     };
     match head.split(" HTTP").next().unwrap() {
         "GET /events" => {
+            assert!(has("Accept: text/event-stream") && has("Cache-Control: no-cache"), "{head}");
             let head =
                 "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n";
             stream.write_all(head.as_bytes()).unwrap();
             open.send(stream).unwrap();
         }
         "POST /messages" => {
+            assert!(has("Content-Type: application/json"), "{head}");
             answer.send(serde_json::from_str(&body).unwrap()).unwrap();
             answer_with(stream, "200 OK");
         }
@@ -81,9 +88,9 @@ fn tell(stream: &mut TcpStream, number: u32, kind: &str, rest: &str) {
 const QUESTION: &str = r#""urgency":"critical","action":"Send it.","consequence":"It is gone.","reply_token":"rpl_1","timeout_seconds":300,"default_decision":"reject""#;
 
 #[test]
-fn it_is_heard_and_answered_without_a_handshake() {
+fn a_lone_producer_is_heard_and_answered_without_a_handshake() {
     let producer = Producer::starts();
-    let mut person = Person::is_there(&producer.address, &[]);
+    let mut person = Person::is_there(&producer.address, &["--token", "sesame"]);
     let mut stream = producer.stream();
     person.hears("notice: This is an agent by itself, without a hub");
     tell(&mut stream, 1, "session.started", r#""summary_normal":"Begun.""#);
@@ -100,6 +107,9 @@ fn it_is_heard_and_answered_without_a_handshake() {
     assert!(answer["subscription_id"].as_str().unwrap().starts_with("sub_"));
     tell(&mut stream, 3, "state.changed", r#""from_state":"awaiting_input","to_state":"calling_tool""#);
     person.hears("answer: Your answer to question 1 was taken.");
+    let long = format!(r#""tool":"t","summary_normal":"{}""#, "x".repeat(3 * 1024 * 1024));
+    tell(&mut stream, 9, "tool.invoked", &long);
+    person.hears("error: Something came that is longer than can be taken; it was left out.");
     // It hangs up, and is connected to again; what it says again is not said again.
     drop(stream);
     person.hears("notice: The connection to the hub is lost");

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::net::TcpListener;
 
-use crate::hub::Hub;
+use crate::hub::{CAN_REPLY, Hub};
 use crate::person::{Agent, Person};
 
 /// A port that nobody listens on.
@@ -161,4 +161,97 @@ fn a_hub_under_tls_is_listened_to_if_its_certificate_is_trusted() {
     assert_eq!(person.ends(), (vec![], 0));
     let (said, code) = Person::listens_at(&url, &["--ca", key], |command| command).ends();
     assert_eq!((said[0].as_str(), code), ("sayso: there is no certificate in what should be trusted", 2));
+}
+
+#[test]
+fn who_cannot_keep_up_is_told_and_listens_anew() {
+    let hub = Hub::limited(&["--lanes-frames", "100"]);
+    let mut person = Person::is_there(&hub.address, &[]);
+    let agent = Agent::starts(hub.client());
+    person.hears("has begun");
+    let token = agent.asks();
+    person.hears("ask: Type");
+    person.signal("-STOP");
+    let long = "All of it. ".repeat(1400);
+    for turn in 0..20 {
+        let calls: Vec<_> = (0..30)
+            .flat_map(|at| {
+                let number = turn * 30 + at;
+                [
+                    format!(r#"{{"type":"aaep:agent.tool.invoked","tool":"t","tool_call_id":"call_{number}","summary_normal":"{long}"}}"#),
+                    format!(r#"{{"type":"aaep:agent.tool.completed","tool":"t","tool_call_id":"call_{number}","status":"success","summary_normal":"{long}"}}"#),
+                ]
+            })
+            .collect();
+        let path = format!("/agent/v1/sessions/{}/events", agent.session);
+        let client = agent.client.with("Content-Type: application/x-ndjson");
+        assert_eq!(client.post(&path, &calls.join("\n")).status, 200);
+    }
+    hub.logs("slow");
+    person.signal("-CONT");
+    person.hears("Connected again, but what was said meanwhile was not kept for you.");
+    // Nobody was left to answer meanwhile, so that it is refused; a yes now must not seem to count.
+    assert!(agent.waits(&token, 30).contains(r#""decision":"reject","by":"closure""#));
+    person.hears("answer: Question 1 is not open any more. What became of it was not heard.");
+    person.types("yes");
+    person.hears("error: No question is open. Nothing was sent.");
+}
+
+#[test]
+fn who_quits_says_good_bye() {
+    let hub = Hub::open();
+    let mut person = Person::is_there(&hub.address, &[]);
+    let agent = Agent::starts(hub.client());
+    let token = agent.asks();
+    person.hears("ask: Type");
+    person.types("quit");
+    // One that was only lost could come back for 30 seconds; nobody is waited for that said good-bye.
+    let told = agent.waits(&token, 20);
+    assert!(told.contains(r#""decision":"reject","by":"closure""#), "{told}");
+    assert_eq!(person.ends(), (vec![], 0));
+}
+
+#[test]
+fn who_joins_late_is_told_how_things_stand_and_can_answer() {
+    let hub = Hub::open();
+    let client = hub.client();
+    // Somebody must be there to be asked, or the question is refused at once.
+    let other = client.subscribe(CAN_REPLY);
+    let _ear = client.listen(&other, None);
+    let agent = Agent::starts(client.clone());
+    let token = agent.asks();
+    let mut person = Person::is_there(&hub.address, &[]);
+    let heard = person.hears("ask: Type");
+    assert_eq!(heard[0], "agent: local waits for an answer.");
+    assert_eq!(heard[1], "ask: Question 1, from local: May I send 5 euro to Ben?");
+    person.types("yes");
+    assert!(agent.waits(&token, 30).contains(r#""decision":"accept","by":"reply""#));
+    person.hears("answer: Your answer to question 1 counts: it may be done.");
+}
+
+#[test]
+fn a_gap_is_told_with_what_holds_after_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let address = free_address();
+    let data = folder.path().to_str().unwrap();
+    let start = || Hub::start(&["--open", "--listen", &address, "--data", data, "--hub-replay", "5"]);
+    let mut hub = start();
+    let mut person = Person::is_there(&address, &[]);
+    let (first, second) = (Agent::starts(hub.client()), Agent::starts(hub.client()));
+    first.says(r#"{"type":"aaep:agent.state.changed","to_state":"thinking"}"#);
+    person.hears("has begun");
+    person.hears("has begun");
+    person.signal("-STOP");
+    assert_eq!(hub.stop(), 0);
+    let _hub = start();
+    for number in 0..20 {
+        first.says(&format!(r#"{{"type":"aaep:agent.tool.invoked","tool":"look","tool_call_id":"call_{number}","summary_normal":"Looking."}}"#));
+    }
+    second.says(r#"{"type":"aaep:agent.session.completed","summary_normal":"Done."}"#);
+    person.signal("-CONT");
+    person.hears(
+        "notice: Some of what was said while you were away is not kept any more. What holds now follows.",
+    );
+    person.hears("agent: In session 1: local is thinking.");
+    person.hears("session: In session 2: local is over. How it ended was not heard.");
 }

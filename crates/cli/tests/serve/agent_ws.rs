@@ -57,7 +57,7 @@ impl Agent {
     }
 
     /// The next notification.
-    fn told(&mut self) -> Value {
+    pub(crate) fn told(&mut self) -> Value {
         let told = if self.told.is_empty() { self.next() } else { self.told.remove(0) };
         assert!(told.get("id").is_none(), "{told}");
         told
@@ -78,7 +78,7 @@ impl Agent {
         }
     }
 
-    fn result(&mut self, method: &str, params: &Value) -> Value {
+    pub(crate) fn result(&mut self, method: &str, params: &Value) -> Value {
         let answer = self.call(method, params);
         answer.get("result").unwrap_or_else(|| panic!("{answer}")).clone()
     }
@@ -88,12 +88,12 @@ impl Agent {
         answer.get("error").unwrap_or_else(|| panic!("{answer}")).clone()
     }
 
-    fn start(&mut self) -> String {
+    pub(crate) fn start(&mut self) -> String {
         let started = self.result("session.start", &start());
         started["session_id"].as_str().unwrap().to_owned()
     }
 
-    fn ask(&mut self, session: &str) -> String {
+    pub(crate) fn ask(&mut self, session: &str) -> String {
         let asked = self.result("session.ask", &question(session));
         assert!(asked["deadline"].is_string(), "{asked}");
         asked["reply_token"].as_str().unwrap().to_owned()

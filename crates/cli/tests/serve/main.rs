@@ -17,6 +17,7 @@ mod config;
 mod crash;
 mod damaged;
 mod demo;
+mod dialect;
 #[cfg(target_os = "linux")]
 mod disk;
 mod durable;
@@ -30,6 +31,7 @@ mod messages;
 mod observe;
 #[path = "../sayso/mod.rs"]
 mod sayso;
+mod shell;
 mod sign_in;
 mod slow;
 mod stdio;
@@ -38,3 +40,4 @@ mod tls;
 mod tokens;
 mod unix;
 mod websocket;
+mod withdrawn;

@@ -41,14 +41,17 @@ pub(super) struct Live {
     pub(super) outputs: BTreeMap<Option<Box<str>>, u64>,
 }
 
+/// A request's idempotency key, and the digest of what is asked with it.
+pub(super) type Keyed<'k> = (&'k str, Digest);
+
 impl Core {
     /// `POST /agent/v1/sessions`
     pub(super) fn start(&mut self, who: &Principal, text: &str, key: Option<&str>, now: i64) -> Answer {
         if !who.speaks() {
             return Answer::Forbidden;
         }
-        let digest = Digest::of(text.as_bytes());
-        if let Some(answer) = self.remembered(who, key, &digest, Answer::Made) {
+        let keyed = key.map(|key| (key, Digest::of(text.as_bytes())));
+        if let Some(answer) = self.remembered(who, keyed.as_ref(), Answer::Made) {
             return answer;
         }
         if self.sessions.len() >= self.limits.sessions {
@@ -93,10 +96,10 @@ impl Core {
         self.leases.insert((live.lease, id.as_str().into()));
         self.sessions.insert(id.as_str().into(), live);
         let event = started(&root);
-        match self.emit(&id, &[event], now) {
+        match self.emit(&id, &[event], None, now) {
             Ok(_) => {
                 let answer = format!("{{\"session_id\":\"{id}\"}}");
-                self.remember(who, key, &digest, &answer, now);
+                self.remember(who, keyed.as_ref(), &answer, now);
                 Answer::Made(answer)
             }
             Err(answer) => {
@@ -168,7 +171,7 @@ impl Core {
             live.tools.iter().map(|(tool, call)| closed_tool(tool, call.as_deref(), why)).collect();
         events.extend(live.outputs.iter().map(|(id, position)| closed_output(id.as_deref(), *position)));
         events.push(last);
-        let said = self.emit(id, &events, now).map(drop);
+        let said = self.emit(id, &events, None, now).map(drop);
         self.was_said(id, said);
     }
 
@@ -176,15 +179,14 @@ impl Core {
     pub(super) fn remembered(
         &mut self,
         who: &Principal,
-        key: Option<&str>,
-        request: &Digest,
+        keyed: Option<&Keyed<'_>>,
         again: fn(String) -> Answer,
     ) -> Option<Answer> {
-        let key = key?;
+        let (key, request) = keyed?;
         let same = |digest: &[u8]| digest == request.as_bytes().as_slice();
         for write in &self.staged.writes {
             if let Write::Idempotent { principal, key: used, request, response, .. } = write
-                && (**principal == *who.name && **used == *key)
+                && (**principal == *who.name && **used == **key)
             {
                 return Some(if same(request) { again(response.clone()) } else { Answer::Conflict });
             }
@@ -199,18 +201,11 @@ impl Core {
         }
     }
 
-    pub(super) fn remember(
-        &mut self,
-        who: &Principal,
-        key: Option<&str>,
-        request: &Digest,
-        answer: &str,
-        now: i64,
-    ) {
-        if let Some(key) = key {
+    pub(super) fn remember(&mut self, who: &Principal, keyed: Option<&Keyed<'_>>, answer: &str, now: i64) {
+        if let Some((key, request)) = keyed {
             self.staged.writes.push(Write::Idempotent {
                 principal: (&*who.name).into(),
-                key: key.into(),
+                key: (*key).into(),
                 request: request.as_bytes().to_vec(),
                 response: answer.to_owned(),
                 at: now,

@@ -27,8 +27,9 @@ impl Core {
         key: Option<&str>,
         now: i64,
     ) -> Answer {
-        let digest = Digest::of_all([session.as_bytes(), text.as_bytes(), &[u8::from(clarify)]]);
-        if let Some(answer) = self.remembered(who, key, &digest, Answer::Made) {
+        let keyed =
+            key.map(|key| (key, Digest::of_all([session.as_bytes(), text.as_bytes(), &[u8::from(clarify)]])));
+        if let Some(answer) = self.remembered(who, keyed.as_ref(), Answer::Made) {
             return answer;
         }
         let Some(agent) = self.own(who, session).map(|live| live.agent_and_person()) else {
@@ -43,7 +44,7 @@ impl Core {
         match self.put_question(session, text, clarify, now) {
             Ok(answer) => {
                 self.asked.take(&agent, 1, most, now);
-                self.remember(who, key, &digest, &answer, now);
+                self.remember(who, keyed.as_ref(), &answer, now);
                 Answer::Made(answer)
             }
             Err(answer) => answer,
@@ -286,6 +287,26 @@ impl Core {
             Ok(_) => Answer::NotFound,
             Err(error) => Answer::Unavailable(error.to_string()),
         })
+    }
+
+    /// `DELETE /agent/v1/sessions/{id}/replies/{token}`: says what it came to, as a wait does.
+    pub(super) fn withdraw(
+        &mut self,
+        request: RequestId,
+        who: &Principal,
+        session: &str,
+        token: &str,
+        now: i64,
+    ) -> Option<Answer> {
+        if self.own(who, session).is_some()
+            && let Ok(token) = ReplyToken::parse(token)
+            && self.questions.question(&token).is_some_and(|question| question.session.as_str() == session)
+            // Where it is resolved already, or is in this very turn, that holds.
+            && let Ok(decided) = self.questions.cancel(&token, now)
+        {
+            self.decide(decided, now);
+        }
+        self.wait(request, who, session, token, now, now)
     }
 
     /// Whether a session that is over was this principal's: its agent's name alone is no proof.

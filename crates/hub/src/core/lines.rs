@@ -270,7 +270,8 @@ fn session_of(command: &Command) -> Option<&str> {
         | Command::Output { session, .. }
         | Command::Ask { session, .. }
         | Command::Follow { session }
-        | Command::Wait { session, .. } => Some(session),
+        | Command::Wait { session, .. }
+        | Command::Withdraw { session, .. } => Some(session),
         _ => None,
     }
 }

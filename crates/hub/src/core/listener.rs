@@ -1,7 +1,7 @@
 //! What listeners say: answers, more time, stop, other terms, the end.
 
 use aaep::SubscriptionId;
-use aaep::consent::{Link, Said, Sender};
+use aaep::consent::{Ignored, Link, Said, Sender};
 use aaep::message::{Message, SubscriptionClose};
 use aaep::negotiate::renegotiate;
 
@@ -87,6 +87,11 @@ impl Core {
             Ok(Said::Reply(reply)) => self.questions.hear(&reply, &sender, now),
             Ok(_) => return Answer::Done,
         };
+        // Whoever wants more time and answers at once is not to lose the answer.
+        if matches!(heard, Err(Ignored::Pending)) && !self.last_round {
+            self.too_early = true;
+            return Answer::Done;
+        }
         let what = match &heard {
             Ok(_) => "taken",
             Err(why) => why.as_str(),

@@ -29,6 +29,7 @@ use std::sync::Arc;
 use aaep::check::Validator;
 use aaep::consent::{self, Decided, Questions};
 use aaep::event::{Event, Producer};
+use aaep::json::Tape;
 use aaep::negotiate::Offer;
 use aaep::shape;
 use journal::{Journal, Retention};
@@ -153,6 +154,12 @@ pub struct Core {
     speaking: Option<LineId>,
     /// Each open session once, at a time that is not after its lease ends: leases grow without being looked for here.
     leases: BTreeSet<(i64, Box<str>)>,
+    /// Messages about questions of which something else is being written: they are heard after it.
+    later: Vec<Request>,
+    /// What is being judged is such a message.
+    too_early: bool,
+    /// Nothing is heard after this.
+    last_round: bool,
     /// The position of the last event.
     position: u64,
     staged: Staged,
@@ -169,10 +176,16 @@ pub struct Core {
     floor: u64,
     /// When is looked again for what may be forgotten.
     trims_at: i64,
+    /// Room to read what an agent says, and the event that is made of it.
+    tapes: (Tape, Tape),
 }
 
 /// For so long, in milliseconds, the hub does nothing of itself after it could not write.
 const REST: i64 = 1_000;
+
+/// So often in one turn messages are heard that came together about one question. What is said beyond that has no effect, as
+/// if it had come after the answer.
+const AGAIN: usize = 4;
 
 /// What a turn will have done once it is on disk.
 #[derive(Default)]
@@ -229,7 +242,11 @@ impl Core {
             lines: Lines::default(),
             speaking: None,
             leases: BTreeSet::new(),
+            later: Vec::new(),
+            too_early: false,
+            last_round: false,
             position: 0,
+            tapes: <(Tape, Tape)>::default(),
             staged: Staged::default(),
             lost: BTreeSet::new(),
             stale: false,
@@ -273,7 +290,20 @@ impl Core {
             self.follow(request, now);
         }
         self.wake(now);
-        self.finish(now)
+        let mut outputs = self.finish(now);
+        for round in 1..=AGAIN {
+            self.last_round = round == AGAIN;
+            let later = std::mem::take(&mut self.later);
+            if later.is_empty() {
+                break;
+            }
+            for request in later {
+                self.follow(request, now);
+            }
+            outputs.extend(self.finish(now));
+        }
+        self.last_round = false;
+        outputs
     }
 
     /// When the next turn is due though nobody asks.
@@ -292,8 +322,16 @@ impl Core {
     }
 
     fn follow(&mut self, request: Request, now: i64) {
+        let said = matches!(
+            request.command,
+            Command::Say { .. } | Command::SayOver { .. } | Command::SayBare { .. }
+        );
+        let again = said.then(|| request.clone());
         let Request { id, who, command } = request;
-        if let Some(answer) = self.judge(id, &who, command, now) {
+        let answer = self.judge(id, &who, command, now);
+        if std::mem::take(&mut self.too_early) {
+            self.later.extend(again);
+        } else if let Some(answer) = answer {
             self.staged.answers.push((id, answer));
         }
     }
@@ -336,6 +374,7 @@ impl Core {
                 Some(self.ask(who, &session, &text, clarify, key.as_deref(), now))
             }
             Command::Wait { session, token, until } => self.wait(id, who, &session, &token, until, now),
+            Command::Withdraw { session, token } => self.withdraw(id, who, &session, &token, now),
             Command::Forget { request } => {
                 self.waits.forget(request);
                 None

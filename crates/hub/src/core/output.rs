@@ -28,8 +28,8 @@ impl Core {
         now: i64,
     ) -> Answer {
         let whole = [session, piece.id.unwrap_or(""), if piece.complete { "1" } else { "0" }, piece.text];
-        let digest = Digest::of_all(whole.map(str::as_bytes));
-        if let Some(answer) = self.remembered(who, key, &digest, Answer::Found) {
+        let keyed = key.map(|key| (key, Digest::of_all(whole.map(str::as_bytes))));
+        if let Some(answer) = self.remembered(who, keyed.as_ref(), Answer::Found) {
             return answer;
         }
         let Some(live) = self.own(who, session) else { return Answer::NotFound };
@@ -54,11 +54,11 @@ impl Core {
         if piece.complete && !asks {
             events.push(state("thinking"));
         }
-        match self.emit(session, &events, now) {
+        match self.emit(session, &events, None, now) {
             Ok(ids) => {
                 let ids: Vec<_> = ids.iter().map(|id| format!("\"{id}\"")).collect();
                 let answer = format!("{{\"event_ids\":[{}]}}", ids.join(","));
-                self.remember(who, key, &digest, &answer, now);
+                self.remember(who, keyed.as_ref(), &answer, now);
                 Answer::Found(answer)
             }
             Err(answer) => answer,

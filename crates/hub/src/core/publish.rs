@@ -5,7 +5,7 @@ use std::sync::Arc;
 use aaep::check::Checked;
 use aaep::consent::{Action, Call};
 use aaep::event::{Event, EventType, Urgency};
-use aaep::json::{Tape, Value};
+use aaep::json::Value;
 use aaep::rule::{Face, Finding, Findings, Severity};
 use aaep::session::{Body, Step};
 use aaep::{ReplyToken, Timestamp};
@@ -30,9 +30,9 @@ impl Core {
         key: Option<&str>,
         now: i64,
     ) -> Answer {
-        let digest = Digest::of_all([session.as_bytes(), events.join("\n").as_bytes()]);
+        let keyed = key.map(|key| (key, Digest::of_all([session.as_bytes(), events.join("\n").as_bytes()])));
         // Before the session is looked for: what was asked may have ended it.
-        if let Some(answer) = self.remembered(who, key, &digest, Answer::Found) {
+        if let Some(answer) = self.remembered(who, keyed.as_ref(), Answer::Found) {
             return answer;
         }
         let Some(agent) = self.own(who, session).map(|live| live.agent_and_person()) else {
@@ -41,53 +41,48 @@ impl Core {
         if events.is_empty() || events.len() > self.limits.events_in_request {
             return Answer::Bad(format!("a request has 1 to {} events", self.limits.events_in_request));
         }
-        let kinds: Vec<Kind> = events.iter().map(|event| Kind::of(event)).collect();
-        if kinds.contains(&Kind::Question) {
-            return Answer::Bad("a question is asked as a confirmation or a clarification".to_owned());
-        }
-        let critical = kinds.iter().filter(|kind| **kind == Kind::Critical).count();
-        let most = self.limits.criticals_per_minute;
-        if !self.criticals.take(&agent, critical, most, now) {
-            return Answer::Full(format!(
-                "An agent may publish {most} critical events in a minute; nothing was applied."
-            ));
-        }
-        match self.emit(session, events, now) {
+        match self.emit(session, events, Some(&agent), now) {
             Ok(ids) => {
                 let ids: Vec<_> = ids.iter().map(|id| format!("\"{id}\"")).collect();
                 let answer = format!("{{\"event_ids\":[{}]}}", ids.join(","));
-                self.remember(who, key, &digest, &answer, now);
+                self.remember(who, keyed.as_ref(), &answer, now);
                 Answer::Found(answer)
             }
             Err(answer) => answer,
         }
     }
 
-    /// Stages events of a session, all or none; returns their ids.
-    pub(super) fn emit(&mut self, session: &str, events: &[String], now: i64) -> Result<Vec<String>, Answer> {
+    /// Stages events of a session, all or none; returns their ids. What an `agent` says of itself asks nobody, and is critical
+    /// only so often.
+    pub(super) fn emit(
+        &mut self,
+        session: &str,
+        events: &[String],
+        agent: Option<&str>,
+        now: i64,
+    ) -> Result<Vec<String>, Answer> {
         let Some(live) = self.sessions.get(session) else { return Err(Answer::NotFound) };
         let before = (live.machine.clone(), live.state.clone(), live.tools.clone(), live.outputs.clone());
         let (writes, after, position) = (self.staged.writes.len(), self.staged.after.len(), self.position);
-        let mut ids = Vec::with_capacity(events.len());
-        for event in events {
-            match self.emit_one(session, event, &[], now) {
-                Ok(id) => ids.push(id),
-                Err(answer) => {
-                    self.staged.writes.truncate(writes);
-                    for undone in self.staged.after.split_off(after) {
-                        if let After::Decided(decided) = undone {
-                            self.questions.abandon(decided);
-                        }
+        let staged = self.stage_all(session, events, agent, now);
+        let staged = staged.and_then(|ids| self.criticals_left(agent, writes, now).map(|()| ids));
+        let ids = match staged {
+            Ok(ids) => ids,
+            Err(answer) => {
+                self.staged.writes.truncate(writes);
+                for undone in self.staged.after.split_off(after) {
+                    if let After::Decided(decided) = undone {
+                        self.questions.abandon(decided);
                     }
-                    self.position = position;
-                    if let Some(live) = self.sessions.get_mut(session) {
-                        (live.machine, live.state, live.tools, live.outputs) = before;
-                        live.lease = live.lease.max(now.saturating_add(self.limits.lease));
-                    }
-                    return Err(answer);
                 }
+                self.position = position;
+                if let Some(live) = self.sessions.get_mut(session) {
+                    (live.machine, live.state, live.tools, live.outputs) = before;
+                    live.lease = live.lease.max(now.saturating_add(self.limits.lease));
+                }
+                return Err(answer);
             }
-        }
+        };
         if let Some(live) = self.sessions.get_mut(session) {
             live.lease = live.lease.max(now.saturating_add(self.limits.lease));
         }
@@ -95,7 +90,35 @@ impl Core {
         Ok(ids)
     }
 
-    /// Stages one event.
+    fn stage_all(
+        &mut self,
+        session: &str,
+        events: &[String],
+        agent: Option<&str>,
+        now: i64,
+    ) -> Result<Vec<String>, Answer> {
+        let mut ids = Vec::with_capacity(events.len());
+        for event in events {
+            ids.push(self.emit_said(session, event, &[], agent.is_some(), now)?);
+        }
+        Ok(ids)
+    }
+
+    /// Whether an agent may say as much that waits for nobody as it has staged since that write.
+    fn criticals_left(&mut self, agent: Option<&str>, since: usize, now: i64) -> Result<(), Answer> {
+        let new = self.staged.writes.get(since..).unwrap_or_default();
+        let critical =
+            new.iter().filter(|write| matches!(write, Write::Event { critical: true, .. })).count();
+        let most = self.limits.criticals_per_minute;
+        if agent.is_some_and(|agent| !self.criticals.take(agent, critical, most, now)) {
+            let why =
+                format!("An agent may publish {most} critical events in a minute; nothing was applied.");
+            return Err(Answer::Full(why));
+        }
+        Ok(())
+    }
+
+    /// Stages one event of the hub's own making.
     pub(super) fn emit_one(
         &mut self,
         session: &str,
@@ -103,12 +126,23 @@ impl Core {
         extra: &[(&str, &str)],
         now: i64,
     ) -> Result<String, Answer> {
+        self.emit_said(session, said, extra, false, now)
+    }
+
+    fn emit_said(
+        &mut self,
+        session: &str,
+        said: &str,
+        extra: &[(&str, &str)],
+        by_agent: bool,
+        now: i64,
+    ) -> Result<String, Answer> {
         let id = self.new_id("evt_", now);
         let Some(live) = self.sessions.get_mut(session) else { return Err(Answer::NotFound) };
         // A clock that goes back does not take the session's stamps with it (§3.2.5).
         let at = now.max(live.stamped);
         let timestamp = Timestamp::from_unix_millis(at).map(|at| at.to_string()).unwrap_or_default();
-        let mut tape = Tape::default();
+        let mut tape = std::mem::take(&mut self.tapes.0);
         let doc = tape.read(said).map_err(|error| Answer::Bad(format!("not JSON: {error}")))?;
         let stamp = Stamp {
             event_id: &id,
@@ -120,8 +154,15 @@ impl Core {
         };
         // What binds a call to its question stands beside the payload, and is not told to listeners.
         let root = doc.root();
+        let kind = type_of(&root);
+        // What is only published could not be answered.
+        if by_agent
+            && matches!(kind, Some(EventType::AwaitingConfirmation | EventType::AwaitingClarification))
+        {
+            return Err(Answer::Bad("a question is asked as a confirmation or a clarification".to_owned()));
+        }
         let token = root.member("reply_token").and_then(|token| ReplyToken::parse(&token.text()?).ok());
-        let is_call = type_of(&root) == Some(EventType::ToolInvoked);
+        let is_call = kind == Some(EventType::ToolInvoked);
         let arguments = root.member("arguments").map(|arguments| arguments.source().to_owned());
         let hidden: &[&str] = if is_call { &["reply_token", "arguments"] } else { &[] };
         let bound = match (is_call, root.member("tool").and_then(|tool| tool.text()), &arguments) {
@@ -135,6 +176,7 @@ impl Core {
         added.extend(bound.iter().map(|json| (SAYSO_EXTENSION, json.as_str())));
         let text =
             compose::event(&root, &stamp, &added, hidden).map_err(|why| Answer::Bad(why.to_string()))?;
+        self.tapes.0 = tape;
         self.stage(session, &id, &text, token.as_ref(), arguments.as_deref(), now)?;
         Ok(id)
     }
@@ -167,7 +209,7 @@ impl Core {
         arguments: Option<&str>,
         now: i64,
     ) -> Result<(), Answer> {
-        let mut tape = Tape::default();
+        let mut tape = std::mem::take(&mut self.tapes.1);
         let doc = tape.read(text).map_err(|error| Answer::Bad(format!("not JSON: {error}")))?;
         let mut findings = Findings::new(Face::Strict);
         let checked = self.validator.check(&doc, &mut findings);
@@ -215,6 +257,7 @@ impl Core {
             None => return Err(Answer::NotFound),
         };
         self.staged.after.push(After::Event { heard: Arc::new(Heard { event, frame }), agent, person });
+        self.tapes.1 = tape;
         Ok(())
     }
 
@@ -226,30 +269,6 @@ impl Core {
         self.staged.writes.push(Write::SessionEnded { id: session.into(), at: now });
         self.forget_session(session);
         self.tell_session_end(session);
-    }
-}
-
-/// What must be known of an event before it is judged.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    /// It asks a person: what is only published could not be answered.
-    Question,
-    /// It waits for nobody.
-    Critical,
-    Other,
-}
-
-impl Kind {
-    fn of(event: &str) -> Self {
-        let mut tape = Tape::default();
-        let Ok(doc) = tape.read(event) else { return Self::Other };
-        let root = doc.root();
-        match type_of(&root) {
-            Some(EventType::AwaitingConfirmation | EventType::AwaitingClarification) => Self::Question,
-            Some(kind) if kind.is_critical() => Self::Critical,
-            _ if root.member("urgency").is_some_and(|urgency| urgency.is("critical")) => Self::Critical,
-            _ => Self::Other,
-        }
     }
 }
 

@@ -212,6 +212,9 @@ impl World {
             }
             6..8 => {
                 let Some((token, _)) = self.chance.pick(&talk.asked).cloned() else { return };
+                if self.chance.one_in(4) {
+                    return self.ask(&who, Command::Withdraw { session, token }, Purpose::Other);
+                }
                 let until = self.now + 1 + i64::try_from(self.chance.below(20_000)).unwrap();
                 self.ask(&who, Command::Wait { session, token, until }, Purpose::Other);
             }

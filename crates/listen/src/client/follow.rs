@@ -6,7 +6,7 @@ use std::time::Duration;
 use aaep::SubscriptionId;
 use aaep::message::{Message, ReasonCode, SubscriptionRejected};
 use tokio::sync::mpsc;
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, timeout};
 
 use super::sse::{Block, Parser};
 use super::{Address, http};
@@ -49,6 +49,8 @@ pub enum Lost {
 const SHORTEST_PAUSE: Duration = Duration::from_millis(200);
 /// …doubled each time up to this.
 const LONGEST_PAUSE: Duration = Duration::from_secs(15);
+/// A connection that has lasted so long was a good one.
+const LASTS: Duration = Duration::from_secs(5);
 /// The hub gives a sign of life every 15 seconds; one that is silent for so long is not there.
 const SILENCE: Duration = Duration::from_mins(1);
 /// No block is longer: an event may have 1 MiB.
@@ -62,13 +64,18 @@ pub async fn follow(to: Address, request: impl Fn() -> String, tell: mpsc::Sende
     let mut pause = SHORTEST_PAUSE;
     let mut before = false;
     loop {
+        let since = Instant::now();
         let ended = way.hear(&request, &tell, before).await;
         if tell.is_closed() {
             return;
         }
         let lost = match ended {
             Ended::Heard(lost) => {
-                (pause, before) = (SHORTEST_PAUSE, true);
+                before = true;
+                // One that lets in and hangs up at once is not tried all the time.
+                if since.elapsed() >= LASTS {
+                    pause = SHORTEST_PAUSE;
+                }
                 lost
             }
             Ended::NotHeard(lost) => lost,

@@ -64,3 +64,18 @@ fn capabilities(tastes: &Tastes) -> Capabilities {
     wish.coalesce_boundaries = Some(vec![Boundary::Sentence, Boundary::Completion]);
     wish
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use aaep::event::Verbosity;
+
+    #[test]
+    fn all_that_matters_to_a_person_is_declared() {
+        let tastes = Tastes { verbosity: Verbosity::Terse, languages: vec!["yo".to_owned()], rate: Some(5) };
+        assert_eq!(
+            request(&tastes, "me"),
+            r#"{"type":"subscription.request","aaep_version":"1.0.0","subscriber_id":"me","capabilities":{"max_events_per_second":5,"preferred_verbosity":"terse","languages":["yo"],"supports_confirmation_reply":true,"supports_clarification_reply":true,"coalesce_boundaries":["sentence","completion"],"supported_conformance_levels":[1,2,3]}}"#
+        );
+    }
+}

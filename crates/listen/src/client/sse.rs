@@ -107,7 +107,9 @@ mod tests {
 
     fn read(parser: &mut Parser, pieces: &[&[u8]]) -> Vec<Block> {
         let mut out = Vec::new();
-        pieces.iter().for_each(|piece| parser.take(piece, &mut out));
+        for piece in pieces {
+            parser.take(piece, &mut out);
+        }
         out
     }
 

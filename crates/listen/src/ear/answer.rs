@@ -111,7 +111,7 @@ impl Ear {
         let mut open = self.questions.iter().filter(|question| !question.is_answered);
         let only = open.next().filter(|_| open.next().is_none())?;
         let surprised = self.surprised.is_some_and(|at| now.saturating_sub(at) < SURPRISE);
-        (!surprised).then_some(only)
+        (!surprised && only.unsure.is_none()).then_some(only)
     }
 
     fn answerable(&self, number: u32, now: i64) -> Result<(usize, Timestamp), NotAnswered> {
@@ -257,6 +257,16 @@ impl Ear {
         }
         for announcement in said {
             self.say(announcement);
+        }
+        while let Some(at) =
+            self.questions.iter().position(|question| question.unsure.is_some_and(|until| until <= now))
+        {
+            let question = self.questions.remove(at);
+            let text = format!(
+                "Question {} is not open any more. What became of it was not heard.",
+                question.number
+            );
+            self.closes(&question, text, now);
         }
         while let Some(at) =
             self.questions.iter().position(|question| now >= question.deadline.saturating_add(OVERDUE))

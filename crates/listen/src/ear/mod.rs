@@ -83,6 +83,8 @@ pub struct Ear {
     out: VecDeque<Announcement>,
 }
 
+/// So long after a gap it is waited for what still holds.
+const UNSURE: i64 = 3000;
 /// After its deadline, a question is held to be over, should the producer not say so.
 const OVERDUE: i64 = 5000;
 
@@ -138,6 +140,17 @@ impl Ear {
         self.questions.iter()
     }
 
+    /// What was said meanwhile is lost, and what holds follows: sessions and questions that are not told again are over.
+    pub fn begin_anew(&mut self, now: i64) {
+        let until = Some(now.saturating_add(UNSURE));
+        for session in self.sessions.iter_mut().filter(|session| !session.ended) {
+            session.unsure = until;
+        }
+        for question in &mut self.questions {
+            question.unsure = until;
+        }
+    }
+
     /// Takes one event or message, as JSON.
     pub fn hear(&mut self, text: &str, now: i64) {
         let mut tape = Tape::default();
@@ -147,6 +160,7 @@ impl Ear {
         };
         let kind = doc.root().member("type").and_then(|kind| kind.text()).unwrap_or_default();
         if kind == "sayso:gap" {
+            self.begin_anew(now);
             return self.say(Announcement::own(
                 Kind::Notice,
                 "Some of what was said while you were away is not kept any more. What holds now follows.",
@@ -179,12 +193,18 @@ impl Ear {
         if !self.out.is_empty() {
             return Some(i64::MIN);
         }
-        let held = self
-            .sessions
-            .iter()
-            .flat_map(|session| session.held_state.iter().chain(&session.held_progress).map(|(due, _)| *due));
+        let held = self.sessions.iter().flat_map(|session| {
+            let held = session.held_state.iter().chain(&session.held_progress).map(|(due, _)| *due);
+            held.chain(session.unsure)
+        });
         let questions = self.questions.iter().flat_map(|question| {
-            question.reminders.first().copied().into_iter().chain([question.deadline.saturating_add(OVERDUE)])
+            question
+                .reminders
+                .first()
+                .copied()
+                .into_iter()
+                .chain(question.unsure)
+                .chain([question.deadline.saturating_add(OVERDUE)])
         });
         held.chain(questions).chain(self.shaper.next_deadline()).min()
     }
@@ -225,6 +245,7 @@ impl Ear {
     }
 
     fn hear_event(&mut self, mut event: Event, now: i64) {
+        self.make_sure(&event);
         if !self.seen.insert(event.envelope.event_id.as_str()) {
             return;
         }
@@ -257,6 +278,21 @@ impl Ear {
         }
         self.shaper.push(&Arc::new(event));
         self.drain(now);
+    }
+
+    /// What is told, also again, is not over.
+    fn make_sure(&mut self, event: &Event) {
+        if let Some(session) = self.session(&event.envelope.session_id) {
+            session.unsure = None;
+        }
+        let token = match &event.payload {
+            Payload::AwaitingConfirmation(asked) => &asked.reply_token,
+            Payload::AwaitingClarification(asked) => &asked.reply_token,
+            _ => return,
+        };
+        if let Some(question) = self.questions.iter_mut().find(|question| question.token == *token) {
+            question.unsure = None;
+        }
     }
 
     fn notice(&mut self, event: &Event, text: &str) {

@@ -36,6 +36,8 @@ pub struct Question {
     pub is_answered: bool,
     /// How far this clock is ahead of the producer's, where they cannot both be right.
     pub(super) ahead: i64,
+    /// Unless it is told again by then, it is over.
+    pub(super) unsure: Option<i64>,
     /// When half, and a tenth, of the time is left, unless it was said.
     pub(super) reminders: Vec<i64>,
 }
@@ -53,8 +55,8 @@ pub enum Subject {
         consequence: String,
         /// How much harm it could do.
         risk: Option<RiskLevel>,
-        /// How it could be undone.
-        reversibility: Reversibility,
+        /// How it could be undone, where the agent says so.
+        reversibility: Option<Reversibility>,
         /// What holds without an answer.
         default: Decision,
         /// Whether a yes, and whether a no, is taken.
@@ -76,10 +78,12 @@ pub enum Subject {
 }
 
 impl Question {
-    /// Whether a yes must be typed as a whole word: what cannot be undone, or could do much harm.
+    /// Whether a yes must be typed as a whole word: what could do much harm, and what cannot be undone for all that is known.
     pub fn is_grave(&self) -> bool {
-        matches!(&self.subject, Subject::Confirmation { risk, reversibility, .. }
-            if *risk == Some(RiskLevel::High) || *reversibility == Reversibility::Irreversible)
+        let Subject::Confirmation { risk, reversibility, .. } = &self.subject else { return false };
+        let undone =
+            matches!(reversibility, Some(Reversibility::Reversible | Reversibility::ReversibleWithEffort));
+        *risk == Some(RiskLevel::High) || !undone
     }
 
     /// Milliseconds that are left.
@@ -98,9 +102,10 @@ impl Question {
             asked.allowed_replies.as_ref().is_none_or(|words| words.iter().any(|allowed| allowed == word))
         };
         let reversibility = match (&asked.reversibility, asked.irreversible) {
-            (Some(Reversibility::Irreversible), _) | (_, Some(true)) => Reversibility::Irreversible,
-            (Some(other), _) => other.clone(),
-            (None, _) => Reversibility::Reversible,
+            (Some(Reversibility::Irreversible), _) | (_, Some(true)) => Some(Reversibility::Irreversible),
+            (Some(other), _) => Some(other.clone()),
+            (None, Some(false)) => Some(Reversibility::Reversible),
+            (None, None) => None,
         };
         let mut details = Vec::new();
         for detail in [&asked.summary_detailed, &asked.summary_normal].into_iter().flatten() {
@@ -162,6 +167,7 @@ impl Question {
             direction: super::words::direction(event),
             is_answered: false,
             ahead: 0,
+            unsure: None,
             reminders: Vec::new(),
         }
     }

@@ -4,6 +4,7 @@ use aaep::SessionId;
 use aaep::event::{Event, EventType, Payload, StateChanged, Urgency, Verbosity};
 
 use super::question::Question;
+use super::track::Session;
 use super::{Ear, words};
 use crate::{Announcement, Kind, plain};
 
@@ -205,6 +206,17 @@ impl Ear {
             self.say(announcement);
         }
         self.wake_questions(now);
+        let unsure = |session: &Session| session.unsure.is_some_and(|until| until <= now);
+        while let Some(session) = self.sessions.iter_mut().find(|session| unsure(session)) {
+            session.unsure = None;
+            session.ended = true;
+            session.held_state = None;
+            session.held_progress = None;
+            let text = format!("{} is over. How it ended was not heard.", session.agent);
+            let mut over = Announcement::own(Kind::Session, text);
+            over.session = Some(session.id.clone());
+            self.say(over);
+        }
     }
 
     /// A session is over, and with it what it asked.

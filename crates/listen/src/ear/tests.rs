@@ -129,6 +129,58 @@ fn a_session_is_told_in_sentences() {
 }
 
 #[test]
+fn each_end_has_its_own_words() {
+    let mut stage = Stage::new();
+    let mut end = |session: &str, kind: &str, rest: &str| {
+        let event = stage.event_of(session, kind, &format!(r#""summary_normal":"It is over."{rest}"#));
+        stage.hear_text(&event).concat()
+    };
+    assert_eq!(end("sess_1", "session.completed", ""), "session: Bank is done. It is over.");
+    assert_eq!(
+        end("sess_2", "session.cancelled", r#","cancelled_by":"timeout""#),
+        "session: Bank was stopped because its time was over. It is over."
+    );
+    assert_eq!(
+        end("sess_3", "session.errored", r#","error_category":"transient""#),
+        "error: Bank has failed. It is over. Trying again is likely to work."
+    );
+}
+
+#[test]
+fn words_are_in_the_persons_language_where_there_are_such() {
+    let mut ear =
+        Ear::new(Tastes { languages: vec!["es".to_owned()], ..Tastes::default() }, Limits::default());
+    let mut stage = Stage::new();
+    let both = r#""tool":"t","summary_normal":"Looking.","summary_normal_es":"Buscando.""#;
+    ear.hear(&stage.event("tool.invoked", both), NOON);
+    let said = ear.next(NOON).unwrap();
+    assert_eq!((said.text.as_str(), said.language.as_deref()), ("Buscando.", Some("es")));
+    // There are no others: then it is said as it is.
+    ear.hear(&stage.event("tool.invoked", r#""tool":"t","summary_normal":"Looking.""#), NOON);
+    let said = ear.next(NOON).unwrap();
+    assert_eq!((said.text.as_str(), said.language.as_deref()), ("Looking.", Some("en")));
+    let arabic = stage
+        .event("tool.invoked", r#""tool":"t","summary_normal":"جارٍ البحث.""#)
+        .replace(r#""primary_language":"en""#, r#""primary_language":"ar","text_direction":"rtl""#);
+    ear.hear(&arabic, NOON);
+    let said = ear.next(NOON).unwrap();
+    assert_eq!((said.text.as_str(), said.direction), ("جارٍ البحث.", aaep::event::TextDirection::RightToLeft));
+}
+
+#[test]
+fn events_in_the_wrong_order_are_noticed_once() {
+    let mut stage = Stage::new();
+    let call =
+        |number: u32| format!(r#""sequence_number":{number},"tool":"t","summary_normal":"Call {number}.""#);
+    assert_eq!(stage.hear("tool.invoked", &call(2)), ["tool: Call 2."]);
+    assert_eq!(
+        stage.hear("tool.invoked", &call(1)),
+        ["notice: Events of this session came in the wrong order.", "tool: Call 1."]
+    );
+    assert_eq!(stage.hear("tool.invoked", &call(0)), ["tool: Call 0."]);
+}
+
+#[test]
 fn what_comes_twice_is_said_once() {
     let mut stage = Stage::new();
     let event = stage.event("tool.invoked", r#""tool":"send","summary_normal":"Sending.""#);
@@ -228,6 +280,34 @@ fn a_question_is_asked_answered_and_settled() {
     );
     assert!(stage.ear.questions().next().is_none());
     assert_eq!(stage.ask("rpl_1"), ["answer: Bank asked something that is settled already."]);
+}
+
+#[test]
+fn how_bad_it_could_be_is_said_as_far_as_it_is_known() {
+    for (said, told) in [
+        ("", "The agent does not say how great the risk is. Whether it can be undone is not said."),
+        (r#","risk_level":"low","irreversible":false"#, "The risk is low. It can be undone."),
+        (
+            r#","risk_level":"medium","reversibility":"reversible_with_effort""#,
+            "The risk is medium, and it is hard to undo.",
+        ),
+        (
+            r#","risk_level":"high","reversibility":"irreversible""#,
+            "The risk is high, and it can never be undone.",
+        ),
+        // Of two that do not agree, the worse holds.
+        (
+            r#","risk_level":"low","reversibility":"reversible","irreversible":true"#,
+            "The risk is low, and it can never be undone.",
+        ),
+    ] {
+        let mut stage = Stage::new();
+        let question = format!(
+            r#""action":"A","consequence":"C","reply_token":"rpl_1","timeout_seconds":60,"default_decision":"reject"{said}"#
+        );
+        let lines = stage.hear("awaiting.confirmation", &question);
+        assert!(lines.contains(&format!("ask: {told}")), "{lines:#?}");
+    }
 }
 
 fn settled(token: &str, decision: &str, by: &str) -> String {
@@ -424,6 +504,37 @@ fn a_gap_and_what_holds_after_it_are_told() {
     );
 }
 
+#[test]
+fn what_is_not_told_again_after_a_gap_is_over() {
+    let mut stage = Stage::new();
+    let first = stage.event("awaiting.confirmation", &confirmation("rpl_1"));
+    stage.hear_text(&first);
+    let event = stage.event_of("sess_2", "awaiting.confirmation", &confirmation("rpl_2"));
+    stage.hear_text(&event);
+    stage.ear.begin_anew(stage.now);
+    // The first session goes on, and its question with it; it is not asked again.
+    stage.hear("state.changed", r#""from_state":"awaiting_input","to_state":"awaiting_input""#);
+    assert!(stage.hear_text(&first).is_empty());
+    assert_eq!(
+        stage.pass(UNSURE),
+        [
+            "answer: Question 2 is not open any more. What became of it was not heard.",
+            "session: Bank is over. How it ended was not heard.",
+        ]
+    );
+    stage.pass(answer::SURPRISE);
+    assert_eq!(stage.ear.only_question(stage.now).unwrap().number, 1);
+    assert_eq!(stage.ear.sessions().count(), 1);
+}
+
+#[test]
+fn a_session_that_is_not_told_again_after_a_gap_is_over_by_itself() {
+    let mut stage = Stage::new();
+    stage.hear("session.started", r#""summary_normal":"Hm.""#);
+    stage.hear_text(r#"{"type":"sayso:gap","subscription_id":"sub_1","last_event_id":"evt_1"}"#);
+    assert_eq!(stage.pass(UNSURE), ["session: Bank is over. How it ended was not heard."]);
+}
+
 fn words(lines: &[String]) -> String {
     let text: Vec<_> = lines.iter().filter_map(|line| line.strip_prefix("agent: ")).collect();
     text.join(" ").split_whitespace().collect::<Vec<_>>().join(" ")
@@ -463,6 +574,14 @@ fn a_hundred_tokens_a_second_are_heard_as_sentences() {
             "agent: Nobody knows.",
         ]
     );
+}
+
+#[test]
+fn a_sentence_that_was_cut_already_is_not_held() {
+    let mut stage = Stage::new();
+    let sentence = chunk("It is done.", 0, false).replace("none", "sentence");
+    assert_eq!(stage.hear("output.streaming", &sentence), ["agent: It is done."]);
+    assert!(stage.hear("output.streaming", &chunk(" And more.", 11, false)).is_empty());
 }
 
 #[test]

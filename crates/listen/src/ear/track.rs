@@ -20,6 +20,8 @@ pub struct Session {
     /// What it is doing, in words.
     pub doing: String,
     pub(super) ended: bool,
+    /// Unless it is heard of by then, it is over.
+    pub(super) unsure: Option<i64>,
     pub(super) heard: i64,
     /// When something of it was last said.
     pub(super) spoke: i64,
@@ -45,6 +47,7 @@ impl Session {
             agent: super::words::agent(event),
             doing: String::new(),
             ended: false,
+            unsure: None,
             heard: now,
             spoke: now,
             sequence: None,

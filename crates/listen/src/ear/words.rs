@@ -227,9 +227,10 @@ pub(super) fn danger(question: &Question) -> String {
         _ => "The agent does not say how great the risk is",
     };
     match reversibility {
-        Reversibility::Irreversible => format!("{risk}, and it can never be undone."),
-        Reversibility::ReversibleWithEffort => format!("{risk}, and it is hard to undo."),
-        _ => format!("{risk}. It can be undone."),
+        Some(Reversibility::Irreversible) => format!("{risk}, and it can never be undone."),
+        Some(Reversibility::ReversibleWithEffort) => format!("{risk}, and it is hard to undo."),
+        Some(Reversibility::Reversible) => format!("{risk}. It can be undone."),
+        _ => format!("{risk}. Whether it can be undone is not said."),
     }
 }
 

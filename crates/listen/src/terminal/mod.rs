@@ -8,6 +8,8 @@ mod aloud;
 mod conversation;
 mod printed;
 mod talk;
+#[cfg(test)]
+mod tests;
 mod typed;
 
 use std::io::{self, BufRead, Read, Write};

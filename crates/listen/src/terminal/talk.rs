@@ -74,6 +74,9 @@ impl<W: Write> Talk<W> {
                 }
                 self.has_hub = subscription.is_some();
                 self.subscription = subscription;
+                if self.lost && !resumed && self.has_hub {
+                    self.ear.begin_anew(now());
+                }
                 let text = match (std::mem::take(&mut self.lost), resumed) {
                     (false, _) => {
                         format!("Listening to {}. Type help for what you can type.", self.settings.address.url())

@@ -43,9 +43,6 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 /// The hub asks for a sign of life every 15 seconds; one that is silent for so long is not there.
 const SILENCE: Duration = Duration::from_mins(1);
 
-/// What a hub takes in one message: the longest event (§3.7), and its wrapping.
-const LONGEST: usize = 1024 * 1024 + 64 * 1024;
-
 type Socket = WebSocketStream<TcpStream>;
 
 impl Address {
@@ -192,12 +189,6 @@ impl Talk {
                     Some(Order::Forget(session)) => drop(self.sessions.remove(&session)),
                     Some(Order::Say(number, call)) => {
                         let text = said(number, &call, &self.key);
-                        if text.len() > LONGEST {
-                            // The hub would hang up, at every attempt.
-                            let why = format!("{} bytes at once; a hub takes {LONGEST}", text.len());
-                            let _ = self.tell.send(Told::Answer(number, Err(Error::TooMuch(why))));
-                            continue;
-                        }
                         self.unanswered.insert(number, text.clone());
                         socket.send(Message::text(text)).await?;
                     }
@@ -260,9 +251,12 @@ fn said(number: Number, call: &Call, key: &str) -> String {
         Call::Output { .. } => "session.output",
         Call::Ask { clarify: false, .. } => "session.ask",
         Call::Ask { clarify: true, .. } => "session.clarify",
+        Call::Withdraw { .. } => "session.withdraw",
     };
     rpc(number, method, |out| {
-        member(out, "idempotency_key", &format!("{key}-{number}"));
+        if !matches!(call, Call::Withdraw { .. }) {
+            member(out, "idempotency_key", &format!("{key}-{number}"));
+        }
         match call {
             Call::Start { body } => members(out, body),
             Call::Ask { session, body, .. } => {
@@ -277,6 +271,10 @@ fn said(number: Number, call: &Call, key: &str) -> String {
                     out.raw(event);
                 }
                 out.close_array();
+            }
+            Call::Withdraw { session, token } => {
+                member(out, "session_id", session);
+                member(out, "reply_token", token);
             }
             Call::Output { session, output_id, text, complete } => {
                 member(out, "session_id", session);

@@ -83,6 +83,7 @@ fn command(call: Call) -> Command {
         Call::Output { session, output_id, text, complete } => {
             Command::Output { session, output_id: Some(output_id), text, complete, key: None }
         }
+        Call::Withdraw { session, token } => Command::Withdraw { session, token },
         Call::Ask { session, body, clarify } => Command::Ask { session, text: body, clarify, key: None },
     }
 }

@@ -40,6 +40,7 @@ pub(crate) enum Call {
     Events { session: String, events: Vec<String> },
     Output { session: String, output_id: String, text: String, complete: bool },
     Ask { session: String, body: String, clarify: bool },
+    Withdraw { session: String, token: String },
 }
 
 /// What the hub tells.

@@ -13,6 +13,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use seal::json::Writer;
 
+use crate::desk::LONGEST;
+
 pub(crate) use held::Held;
 pub use secrets::Secrets;
 
@@ -47,21 +49,38 @@ impl Redact for Untouched {
     }
 }
 
-/// Cleans all texts of a hub's sessions, and counts.
+/// Cleans all texts of a hub or of one of its sessions, and counts.
 #[derive(Clone)]
 pub(crate) struct Cleaner {
     how: Arc<dyn Redact>,
+    /// Of the whole hub.
+    all: Arc<AtomicU64>,
     count: Arc<AtomicU64>,
 }
 
 impl Cleaner {
     pub(crate) fn new(how: Arc<dyn Redact>) -> Self {
-        Self { how, count: Arc::default() }
+        let all = Arc::<AtomicU64>::default();
+        Self { how, count: all.clone(), all }
+    }
+
+    /// For one session, which counts for itself too.
+    pub(crate) fn of_session(&self) -> Self {
+        Self { count: Arc::default(), ..self.clone() }
     }
 
     pub(crate) fn clean<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        // The desk refuses it as it is.
+        if text.len() > LONGEST {
+            return text.into();
+        }
         let (text, count) = self.how.redact(text);
-        self.count.fetch_add(count, Ordering::Relaxed);
+        if count > 0 {
+            self.count.fetch_add(count, Ordering::Relaxed);
+            if !Arc::ptr_eq(&self.count, &self.all) {
+                self.all.fetch_add(count, Ordering::Relaxed);
+            }
+        }
         text
     }
 

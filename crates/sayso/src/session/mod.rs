@@ -7,20 +7,23 @@ mod say;
 mod tool;
 
 use std::future::Future;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use aaep::event::EventType;
 use seal::json::Writer;
 
+#[cfg(feature = "openai")]
+pub(crate) use say::short;
 pub use say::{Cause, Failure, HandOff, Progress, Target};
 pub use tool::{Call, Tool};
 
 use crate::consent::{Action, Answer, Granted};
-use crate::desk::{LEFT, Started};
+use crate::desk::{Asking, LEFT, Started};
 use crate::error::{CallError, Error, Stop};
 use crate::question::{Clarified, Question};
 use crate::redact::Cleaner;
-use crate::track::Intent;
+use crate::track::{Intent, Piece};
 use crate::words::Words;
 
 /// No more bytes of an output go to the hub at once.
@@ -53,12 +56,20 @@ const AT_ONCE: usize = 64 * 1024;
 pub struct Session {
     started: Started,
     cleaner: Cleaner,
-    calls: AtomicU64,
+    calls: Arc<AtomicU64>,
 }
 
 impl Session {
     pub(crate) fn new(started: Started, cleaner: Cleaner) -> Self {
-        Self { started, cleaner, calls: AtomicU64::new(0) }
+        Self { started, cleaner, calls: Arc::default() }
+    }
+
+    /// The same session, for who does not own it: letting go of this ends nothing.
+    pub(crate) fn handle(&self) -> Self {
+        let Started { id, stop, orders, at, .. } = &self.started;
+        let started =
+            Started { id: id.clone(), stop: stop.clone(), orders: orders.clone(), at: *at, ended: true };
+        Self { started, cleaner: self.cleaner.clone(), calls: self.calls.clone() }
     }
 
     /// Its id.
@@ -94,21 +105,29 @@ impl Session {
         let mut rest = text.as_str();
         while !rest.is_empty() {
             let (piece, after) = rest.split_at(rest.floor_char_boundary(AT_ONCE));
-            self.say(Intent::Output { text: piece.to_owned(), complete: false }).await?;
+            self.say(Intent::Output { text: Piece::Text(piece.to_owned()), complete: false }).await?;
             rest = after;
+        }
+        Ok(())
+    }
+
+    /// The same as bytes, which may be cut in the middle of a character. What is no UTF-8 is heard as U+FFFD, as everywhere.
+    pub async fn output_bytes(&self, bytes: impl AsRef<[u8]>) -> Result<(), Error> {
+        for piece in bytes.as_ref().chunks(AT_ONCE) {
+            self.say(Intent::Output { text: Piece::Bytes(piece.to_owned()), complete: false }).await?;
         }
         Ok(())
     }
 
     /// The output is whole. It is also when the agent goes on to something else.
     pub async fn output_done(&self) -> Result<(), Error> {
-        self.say(Intent::Output { text: String::new(), complete: true }).await.map(drop)
+        self.say(Intent::Output { text: Piece::NONE, complete: true }).await.map(drop)
     }
 
-    /// Asks the person, and waits.
+    /// Asks the person, and waits. A future that is dropped takes the question back.
     pub async fn ask(&self, action: Action) -> Result<Answer, Error> {
         let body = action.body(&self.cleaner)?;
-        let outcome = self.say(Intent::Ask { body, clarify: false }).await?;
+        let outcome = self.asked(body, false).await?;
         action.answered(&self.started.id, &outcome)
     }
 
@@ -138,10 +157,10 @@ impl Session {
         Ok((open, spent.arguments))
     }
 
-    /// Asks what was meant, and waits.
+    /// Asks what was meant, and waits. A future that is dropped takes the question back.
     pub async fn clarify(&self, question: Question) -> Result<Clarified, Error> {
         let body = question.body(&self.cleaner);
-        let outcome = self.say(Intent::Ask { body, clarify: true }).await?;
+        let outcome = self.asked(body, true).await?;
         Clarified::of(&outcome)
     }
 
@@ -226,6 +245,14 @@ impl Session {
             (Err(Error::Stopped(_)), Some(stop)) => Err(Error::Stopped(stop)),
             (said, _) => said,
         }
+    }
+
+    async fn asked(&self, body: String, clarify: bool) -> Result<String, Error> {
+        let asking = Asking(&self.started);
+        let outcome = self.say(Intent::Ask { body, clarify }).await;
+        // There is nothing to take back.
+        std::mem::forget(asking);
+        outcome
     }
 
     async fn end(mut self, event: String) -> Result<(), Error> {

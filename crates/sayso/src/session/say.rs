@@ -202,7 +202,7 @@ impl HandOff {
 }
 
 /// As much as fits into a short field of the protocol.
-pub(super) fn short(text: &str) -> String {
+pub(crate) fn short(text: &str) -> String {
     const MOST: usize = 1000;
     match text.char_indices().nth(MOST) {
         None => text.to_owned(),

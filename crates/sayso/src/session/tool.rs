@@ -15,6 +15,9 @@ use crate::error::{CallError, Error};
 use crate::track::{Intent, left};
 use crate::words::Words;
 
+/// More bytes of a tool's error are not looked at.
+const ENOUGH: usize = 64 * 1024;
+
 /// A call that needs no consent and has not been made.
 #[must_use = "nothing is said before it is started or run"]
 pub struct Call<'s> {
@@ -96,6 +99,8 @@ pub struct Tool<'s> {
     call: String,
     since: Instant,
     open: bool,
+    /// What [`run`](Self::run) says when it is done.
+    success: Option<Words>,
 }
 
 impl<'s> Tool<'s> {
@@ -116,7 +121,7 @@ impl<'s> Tool<'s> {
             }
         });
         // Made before it is said: if this future is dropped meanwhile, the call is closed all the same.
-        let open = Self { session, name: tool, call, since: Instant::now(), open: true };
+        let open = Self { session, name: tool, call, since: Instant::now(), open: true, success: None };
         let intent = Intent::Invoke { call: open.call.clone(), tool: open.name.clone(), event };
         match session.say(intent).await {
             Ok(_) => Ok(open),
@@ -127,6 +132,11 @@ impl<'s> Tool<'s> {
         }
     }
 
+    #[cfg(feature = "rig")]
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
     /// It did what it should.
     pub async fn done(self, words: impl Into<Words>) -> Result<(), Error> {
         self.close("success", &words.into(), None).await
@@ -134,7 +144,10 @@ impl<'s> Tool<'s> {
 
     /// It failed, for this reason.
     pub async fn failed(self, why: impl Into<String>) -> Result<(), Error> {
-        let why = short(&self.session.cleaner.clean(&why.into()));
+        let why = why.into();
+        // Of the beginning of a secret that is cut in two, nothing is left once it is short.
+        let start = why.get(..why.floor_char_boundary(ENOUGH)).unwrap_or_default();
+        let why = short(&self.session.cleaner.clean(start));
         let words = Words::new(format!("{} failed: {why}", self.name));
         self.close("error", &words, Some(&why)).await
     }
@@ -145,8 +158,14 @@ impl<'s> Tool<'s> {
         self.close("timeout", &Words::new(why.as_str()), Some(&why)).await
     }
 
-    pub(super) async fn run<T, E: fmt::Display>(
-        self,
+    /// In other words than that it is done.
+    pub(crate) fn success(mut self, words: Option<Words>) -> Self {
+        self.success = words;
+        self
+    }
+
+    pub(crate) async fn run<T, E: fmt::Display>(
+        mut self,
         tool: impl Future<Output = Result<T, E>>,
         limit: Option<Duration>,
     ) -> Result<T, CallError<E>> {
@@ -160,7 +179,8 @@ impl<'s> Tool<'s> {
         };
         match ended {
             Some(Ok(value)) => {
-                let words = Words::new(format!("{} is done.", self.name));
+                let words = self.success.take();
+                let words = words.unwrap_or_else(|| Words::new(format!("{} is done.", self.name)));
                 self.close("success", &words, None).await?;
                 Ok(value)
             }

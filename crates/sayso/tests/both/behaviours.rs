@@ -11,7 +11,7 @@ use serde_json::json;
 
 use crate::stage::{Person, Stage, told};
 
-fn sending() -> Action {
+pub(crate) fn sending() -> Action {
     Action::new("send", r#"{"to":"Ben","amount":"5.00"}"#)
         .says("Send 5 euro to Ben.")
         .consequence("The money is gone at once.")

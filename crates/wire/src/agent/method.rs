@@ -40,6 +40,12 @@ pub(super) fn command(wish: &Wish) -> Result<Command, Fault> {
             let text = params.rest(&["session_id", "idempotency_key"]);
             Ok(Command::Ask { session, text, clarify: method == "session.clarify", key })
         }
+        "session.withdraw" => {
+            params.check(Some(&["session_id", "reply_token"]))?;
+            let token = params.text("reply_token")?;
+            let token = token.ok_or_else(|| Fault::params("reply_token says which question."))?;
+            Ok(Command::Withdraw { session: params.session()?, token })
+        }
         "session.follow" => {
             params.check(Some(&["session_id"]))?;
             Ok(Command::Follow { session: params.session()? })
@@ -157,6 +163,11 @@ mod tests {
                 r#"{"session_id":"s","question":"a"}"#,
                 r#"Ask { session: "s", text: "{\"question\":\"a\"}", clarify: true, key: None }"#,
             ),
+            (
+                "session.withdraw",
+                r#"{"session_id":"s","reply_token":"r"}"#,
+                r#"Withdraw { session: "s", token: "r" }"#,
+            ),
             ("session.follow", r#"{"session_id":"s"}"#, r#"Follow { session: "s" }"#),
         ] {
             assert_eq!(asked(method, params), expected);
@@ -179,6 +190,8 @@ mod tests {
             ("session.output", r#"{"session_id":"s","text":7}"#),
             ("session.output", r#"{"session_id":"s","txt":"a"}"#),
             ("session.follow", r#"{"session_id":"s","wait":1}"#),
+            ("session.withdraw", r#"{"session_id":"s"}"#),
+            ("session.withdraw", r#"{"session_id":"s","reply_token":7}"#),
         ] {
             let answer = asked(method, params);
             assert!(answer.contains(r#""code":-32602"#), "{method} {params}: {answer}");

@@ -11,20 +11,17 @@ use tokio::time::timeout;
 
 use super::kept::{Kept, resolved};
 use super::words::{speaking_for, text_of};
-use super::{Handover, QUESTIONS};
+use super::{Handover, Limits};
 use crate::inbox::Inbox;
 use crate::listener::{FAREWELL, closing, refusal};
 use crate::server::Bridge;
 
 /// What is asked for whoever does not ask: everything, a sentence at a time, and a way to answer (C-C2).
 const TERMS: &str = r#"{"type":"subscription.request","aaep_version":"1.0.0","subscriber_id":"sayso-compat","capabilities":{"supports_confirmation_reply":true,"supports_clarification_reply":true,"coalesce_boundaries":["sentence","completion"]}}"#;
-/// So many events are remembered as told, so that a change of terms tells none of them again.
-const REMEMBERED: usize = 256;
-/// So many earlier subscriptions wait for answers; beyond that they do not.
-const MOST_KEPT: usize = 16;
 
 /// An implicit subscription, bound to its connection.
 pub(super) struct Bare {
+    limits: Limits,
     bridge: Bridge,
     who: Principal,
     pub(super) subscription: String,
@@ -51,7 +48,7 @@ pub(super) struct Told {
 }
 
 impl Bare {
-    pub(super) async fn open(bridge: &Bridge, who: &Principal) -> Result<Self, Answer> {
+    pub(super) async fn open(bridge: &Bridge, who: &Principal, limits: Limits) -> Result<Self, Answer> {
         let subscribe = Command::Subscribe { text: TERMS.to_owned() };
         let subscription = match bridge.ask(who.clone(), subscribe).await {
             Answer::Accepted(json) => text_of(&json, "subscription_id").ok_or(Answer::NotFound)?,
@@ -66,6 +63,7 @@ impl Bare {
         }
         let (bridge, who) = (bridge.clone(), who.clone());
         Ok(Self {
+            limits,
             bridge,
             who,
             subscription,
@@ -104,7 +102,7 @@ impl Bare {
             told.messages.clear();
             return told;
         }
-        if self.told.len() >= REMEMBERED {
+        if self.told.len() >= self.limits.told {
             self.told.pop_front();
         }
         self.told.push_back(id.into());
@@ -119,7 +117,7 @@ impl Bare {
             _ => None,
         };
         if let Some(token) = &told.question
-            && self.open.len() < QUESTIONS
+            && self.open.len() < self.limits.questions
         {
             self.open.push(token.clone());
         }
@@ -140,7 +138,7 @@ impl Bare {
         let mut before = std::mem::replace(&mut self.frames, frames);
         let open = std::mem::take(&mut self.open);
         self.kept.retain(Kept::is_there);
-        if open.is_empty() || self.kept.len() >= MOST_KEPT {
+        if open.is_empty() || self.kept.len() >= self.limits.earlier {
             self.close(&old).await;
             while let Ok(Some(frame)) = timeout(FAREWELL, before.next()).await {
                 self.left.extend(Some(frame).filter(|frame| frame.closes().is_none()));

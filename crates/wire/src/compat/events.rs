@@ -11,6 +11,7 @@ use super::bare::Bare;
 use super::{Compat, Handover};
 use crate::http::{Response, Status};
 use crate::listener::FAREWELL;
+use crate::observe::Wire;
 use crate::server::{STREAM_HEAD, Server, hung_up, response, written};
 
 /// A stream of the dialect that was let in.
@@ -39,7 +40,7 @@ impl Stream {
         who: &Principal,
     ) -> Result<Self, Response> {
         let refused = |answer| response(answer, Status::Ok);
-        let bare = Bare::open(&server.bridge, who).await.map_err(refused)?;
+        let bare = Bare::open(&server.bridge, who, compat.limits).await.map_err(refused)?;
         let (id, handed) = compat.open(who, &bare.subscription);
         Ok(Self { bare, place: Place { compat: compat.clone(), id }, handed })
     }
@@ -47,6 +48,7 @@ impl Stream {
     /// Says what there is to hear, until one of the two ends.
     pub(crate) async fn run(self, server: &Server, stream: impl AsyncRead + AsyncWrite + Send + Unpin) {
         let Self { mut bare, place, mut handed } = self;
+        let _here = server.bridge.observe().listens(Wire::Sse);
         let _talk = server.bridge.talk();
         let patience = server.limits.message_time;
         let (mut reader, mut writer) = tokio::io::split(stream);

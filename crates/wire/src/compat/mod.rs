@@ -5,6 +5,7 @@
 //!
 //! - `bare`: a connection that hears without having asked, and what is told it twice.
 //! - `kept`: a subscription that was left for other terms, until its questions are answered.
+//! - `limits`: what a connection may make the hub remember.
 //! - `events`: `GET /events`, a stream of unnamed messages.
 //! - `messages`: `POST /messages` and `POST /sessions`.
 //! - `socket`: `/aaep/v1/ws` without a subprotocol.
@@ -13,31 +14,26 @@
 mod bare;
 mod events;
 mod kept;
+mod limits;
 mod messages;
 mod socket;
 mod words;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 pub(crate) use events::Stream;
 use hub::Principal;
+pub use limits::Limits;
 pub(crate) use socket::Upgrade;
 use tokio::sync::{Notify, mpsc};
 
 use crate::http::{Head, Method, Response, Status};
 use crate::server::Server;
 
-/// Whoever posts before its stream is open has so long to open it, and then misses nothing.
-const PATIENCE: Duration = Duration::from_secs(2);
-/// So many answers to a handshake may wait for their stream.
-const HANDOVERS: usize = 16;
-/// So many questions are remembered as told to a stream.
-const QUESTIONS: usize = 64;
-
 /// What the dialect's connections share: an answer comes on another connection than its question went out on.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Compat {
+    limits: Limits,
     streams: Mutex<Streams>,
     came: Notify,
 }
@@ -99,9 +95,13 @@ pub(crate) async fn route(
 }
 
 impl Compat {
+    pub(crate) fn new(limits: Limits) -> Self {
+        Self { limits, streams: Mutex::default(), came: Notify::new() }
+    }
+
     /// A stream is open; its name, and where it is handed answers.
     fn open(&self, who: &Principal, subscription: &str) -> (u64, mpsc::Receiver<Handover>) {
-        let (handover, handed) = mpsc::channel(HANDOVERS);
+        let (handover, handed) = mpsc::channel(self.limits.answers);
         let mut streams = self.streams();
         streams.made += 1;
         let id = streams.made;
@@ -131,7 +131,7 @@ impl Compat {
     /// A stream was told a question, and may answer it.
     fn told(&self, id: u64, token: &str) {
         if let Some(open) = self.streams().open.iter_mut().find(|open| open.id == id) {
-            if open.questions.len() >= QUESTIONS {
+            if open.questions.len() >= self.limits.questions {
                 open.questions.remove(0);
             }
             open.questions.push((token.to_owned(), open.subscription.clone()));
@@ -165,10 +165,65 @@ impl Compat {
                 came.await;
             }
         };
-        let _ = tokio::time::timeout(PATIENCE, heard).await;
+        let _ = tokio::time::timeout(self.limits.patience, heard).await;
     }
 
     fn streams(&self) -> MutexGuard<'_, Streams> {
         self.streams.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test says what went wrong by panicking")]
+mod tests {
+    use std::time::Duration;
+
+    use futures_util::FutureExt;
+    use tokio::time::Instant;
+
+    use super::*;
+
+    fn dialect(limits: Limits) -> (Compat, Principal) {
+        (Compat::new(limits), Principal::anybody())
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_wish_waits_for_its_stream_and_not_a_moment_longer() {
+        let (compat, who) = dialect(Limits::default());
+        let begun = Instant::now();
+        let mut waits = std::pin::pin!(compat.ear(&who));
+        assert_eq!(waits.as_mut().now_or_never(), None, "nobody hears yet");
+        let other = Principal { name: "somebody else".into(), ..Principal::anybody() };
+        let _theirs = compat.open(&other, "sub_1");
+        assert_eq!(waits.as_mut().now_or_never(), None, "somebody else's stream is not his");
+        let (id, _handed) = compat.open(&who, "sub_2");
+        assert_eq!(waits.now_or_never(), Some(()), "his stream has come");
+        assert_eq!(compat.ear(&who).now_or_never(), Some(()), "and who comes after it waits for nothing");
+        compat.close(id);
+        assert_eq!(compat.ear(&who).now_or_never(), None, "a stream that is gone hears nothing");
+        assert_eq!(begun.elapsed(), Duration::ZERO);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_wish_that_nobody_hears_is_granted_after_a_while() {
+        for patience in [Limits::default().patience, Duration::from_secs(7)] {
+            let (compat, who) = dialect(Limits { patience, ..Limits::default() });
+            let begun = Instant::now();
+            compat.ear(&who).await;
+            assert_eq!(begun.elapsed().as_secs(), patience.as_secs());
+        }
+        assert_eq!(Limits::default().patience, Duration::from_secs(2));
+    }
+
+    #[test]
+    fn answers_to_a_handshake_wait_for_their_stream_up_to_the_limit() {
+        for answers in [1, Limits::default().answers] {
+            let (compat, who) = dialect(Limits { answers, ..Limits::default() });
+            let (_, mut handed) = compat.open(&who, "sub_1");
+            let stream = compat.newest(&who).unwrap();
+            let answer = || Handover { answer: String::new(), subscription: None };
+            assert_eq!((0..100).filter(|_| stream.try_send(answer()).is_ok()).count(), answers);
+            assert!(handed.try_recv().is_ok() && stream.try_send(answer()).is_ok(), "a place is free again");
+        }
     }
 }

@@ -39,7 +39,7 @@ impl Upgrade {
         let (mut mouth, mut ear) = socket.split();
         let _here = server.bridge.observe().listens(Wire::WebSocket);
         let _talk = server.bridge.talk();
-        let ending = match Bare::open(&server.bridge, &who).await {
+        let ending = match Bare::open(&server.bridge, &who, server.limits.dialect).await {
             Err(_) => Ending::Rejected,
             Ok(mut bare) => {
                 let ending = converse(server, &who, &mut bare, &mut ear, &mut mouth).await;

@@ -28,6 +28,8 @@ pub enum Method {
     Head,
     /// POST
     Post,
+    /// DELETE
+    Delete,
     /// OPTIONS
     Options,
     /// Any other.
@@ -235,6 +237,7 @@ impl Method {
             Self::Get => "GET",
             Self::Head => "HEAD",
             Self::Post => "POST",
+            Self::Delete => "DELETE",
             Self::Options => "OPTIONS",
             Self::Other => "OTHER",
         }
@@ -245,6 +248,7 @@ impl Method {
             "GET" => Self::Get,
             "HEAD" => Self::Head,
             "POST" => Self::Post,
+            "DELETE" => Self::Delete,
             "OPTIONS" => Self::Options,
             _ => Self::Other,
         }

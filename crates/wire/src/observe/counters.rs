@@ -10,6 +10,7 @@ pub(super) struct Counters {
     pub(super) connections: Count,
     pub(super) connections_refused: Count,
     pub(super) connections_open: Count,
+    sse: Count,
     websocket: Count,
     unix: Count,
     stdio: Count,
@@ -18,6 +19,7 @@ pub(super) struct Counters {
 impl Counters {
     pub(super) fn listeners(&self, wire: Wire) -> &Count {
         match wire {
+            Wire::Sse => &self.sse,
             Wire::WebSocket => &self.websocket,
             Wire::Unix => &self.unix,
             Wire::Stdio => &self.stdio,
@@ -25,19 +27,21 @@ impl Counters {
     }
 }
 
-/// A wire of messages.
+/// A wire on which a task speaks to a listener. Plain streams are the fan-out's, which counts them itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wire {
+    Sse,
     WebSocket,
     Unix,
     Stdio,
 }
 
 impl Wire {
-    pub(super) const ALL: [Self; 3] = [Self::WebSocket, Self::Unix, Self::Stdio];
+    pub(super) const ALL: [Self; 4] = [Self::Sse, Self::WebSocket, Self::Unix, Self::Stdio];
 
     pub(super) fn word(self) -> &'static str {
         match self {
+            Self::Sse => "sse",
             Self::WebSocket => "websocket",
             Self::Unix => "unix",
             Self::Stdio => "stdio",

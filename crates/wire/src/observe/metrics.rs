@@ -128,12 +128,12 @@ pub(super) fn families(observe: &Observe) -> Vec<Family> {
     );
     add("sayso_journal_bytes", "Bytes that the journal takes.", gauge(storage.bytes.get()));
     let counters = &observe.counters;
-    let mut wires: Vec<_> = Wire::ALL
-        .into_iter()
-        .map(|wire| sample("wire", wire.word(), counters.listeners(wire).get()))
-        .collect();
+    let streams = observe.sent.get().map_or(0, |sent| sent.streams.get());
+    let wires = Wire::ALL.map(|wire| {
+        let others = if wire == Wire::Sse { streams } else { 0 };
+        sample("wire", wire.word(), counters.listeners(wire).get() + others)
+    });
     if let Some(sent) = observe.sent.get() {
-        wires.insert(0, sample("wire", "sse", sent.streams.get()));
         add("sayso_frames_sent", "Frames handed to listeners.", counter(sent.frames.get()));
         add("sayso_bytes_sent", "Bytes of these frames.", counter(sent.bytes.get()));
         add(
@@ -142,7 +142,7 @@ pub(super) fn families(observe: &Observe) -> Vec<Family> {
             counter(sent.too_slow.get()),
         );
     }
-    add("sayso_listeners", "Connections that listen, by wire.", Value::Gauge(wires));
+    add("sayso_listeners", "Connections that listen, by wire.", Value::Gauge(wires.into()));
     add(
         "sayso_http_requests",
         "Requests, by route and class of status.",

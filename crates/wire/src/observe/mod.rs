@@ -161,7 +161,7 @@ impl Observe {
         self.counters.connections_open.set(open);
     }
 
-    /// A listener on a wire of messages, until it is dropped.
+    /// A listener to whom a task speaks, until it is dropped.
     pub(crate) fn listens(&self, wire: Wire) -> Listens<'_> {
         self.counters.listeners(wire).add(1);
         Listens(self, wire)

@@ -25,7 +25,7 @@ use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 
 use crate::auth::{Attempts, Passes, Tokens};
-use crate::compat::Compat;
+use crate::compat::{self, Compat};
 use crate::listener::{FAREWELL, UnixSocket, stdio, unix};
 use crate::{Tls, Wish};
 
@@ -81,6 +81,8 @@ pub struct Limits {
     pub sign_in_attempts: usize,
     /// Bytes of a stream that the system takes beyond what it can send at once, where it can be told so.
     pub unsent_bytes: usize,
+    /// What a connection of AAEP's own packages may make the hub remember.
+    pub dialect: compat::Limits,
 }
 
 /// The longest event (§3.7), and its wrapping.
@@ -109,6 +111,7 @@ impl Default for Limits {
             sign_in_time: Duration::from_hours(30 * 24),
             sign_in_attempts: 10,
             unsent_bytes: 4 * 1024,
+            dialect: compat::Limits::default(),
         }
     }
 }
@@ -180,7 +183,7 @@ impl Server {
     /// With the dialect of AAEP's own packages, which know no handshake.
     #[must_use]
     pub fn with_compat(mut self) -> Self {
-        self.compat = Some(Arc::default());
+        self.compat = Some(Arc::new(Compat::new(self.limits.dialect)));
         self
     }
 

@@ -135,6 +135,10 @@ async fn routed(server: &Server, head: &Head, body: Vec<u8>, peer: IpAddr) -> Re
             let (session, token) = ((*session).to_owned(), (*token).to_owned());
             (Command::Wait { session, token, until }, Status::Ok)
         }
+        (Method::Delete, ["agent", "v1", "sessions", session, "replies", token]) => {
+            none(head)?;
+            (Command::Withdraw { session: (*session).to_owned(), token: (*token).to_owned() }, Status::Ok)
+        }
         (
             _,
             ["metrics" | "healthz"]

@@ -11,6 +11,7 @@ use tokio_rustls::server::TlsStream;
 use super::Server;
 use crate::fanout::Sink;
 use crate::inbox::Inbox;
+use crate::observe::Wire;
 
 /// Bytes both ways.
 pub(super) trait Stream: AsyncRead + AsyncWrite + Send + Sized + Unpin {
@@ -54,6 +55,7 @@ const PATIENCE: Duration = Duration::from_mins(1);
 impl Stream for TlsStream<TcpStream> {
     /// What is written must be sealed first, so it stays a task.
     async fn hand_over(self, server: &Server, listener: ListenerId) {
+        let _here = server.bridge.observe().listens(Wire::Sse);
         let (mut inbox, sink) = Inbox::new(&server.bridge, listener);
         server.bridge.connect(listener, sink);
         let (mut reader, mut writer) = tokio::io::split(self);

@@ -174,6 +174,51 @@ pub(super) static KEYS: &[Key] = &[
         "How long the other side may take to take one message.",
         |c| Place::Time(&mut c.wire.message_time),
     ),
+    key(
+        "dialect.questions",
+        Count(1, 65_536),
+        "Questions that are remembered as told to a connection of compat; an answer to a forgotten one speaks for its present terms.",
+        |c| Place::Size(&mut c.wire.dialect.questions),
+    ),
+    key(
+        "dialect.told",
+        Count(1, 1_000_000),
+        "Events that are remembered as told to a connection of compat, so that a change of terms tells none of them again.",
+        |c| Place::Size(&mut c.wire.dialect.told),
+    ),
+    key(
+        "dialect.earlier",
+        Count(1, 1_000),
+        "Earlier subscriptions that a connection of compat keeps for the questions that they were told.",
+        |c| Place::Size(&mut c.wire.dialect.earlier),
+    ),
+    key(
+        "dialect.answers",
+        Count(1, 65_536),
+        "Answers to a handshake that wait for a stream of compat; who asks for more waits.",
+        |c| Place::Size(&mut c.wire.dialect.answers),
+    ),
+    key(
+        "dialect.patience",
+        Time(0, HOUR),
+        "How long a wish that comes before its stream of compat waits for it.",
+        |c| Place::Time(&mut c.wire.dialect.patience),
+    ),
+    key("demo.sessions", Count(1, 10_000), "Sessions of the demo's assistant at once.", |c| {
+        Place::Size(&mut c.demo.sessions)
+    }),
+    key(
+        "demo.wishes",
+        Count(1, 65_536),
+        "Requests that wait until the demo's assistant looks at them.",
+        |c| Place::Size(&mut c.demo.wishes),
+    ),
+    key(
+        "demo.time",
+        Time(SECOND, DAY),
+        "How long a person has for an answer to the demo's assistant.",
+        |c| Place::Time(&mut c.demo.time),
+    ),
     key("hub.sessions", Count(1, 10_000_000), "Open sessions.", |c| Place::Size(&mut c.hub.sessions)),
     key("hub.subscriptions", Count(1, 10_000_000), "Open subscriptions.", |c| {
         Place::Size(&mut c.hub.subscriptions)

@@ -16,6 +16,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::demo;
 pub(super) use layers::{Flags, Loaded};
 pub(super) use print::list;
 
@@ -40,6 +41,7 @@ pub(super) struct Config {
     pub(super) wire: wire::Limits,
     pub(super) fanout: wire::fanout::Limits,
     pub(super) journal: journal::Settings,
+    pub(super) demo: demo::Limits,
 }
 
 impl Default for Config {
@@ -63,6 +65,7 @@ impl Default for Config {
             wire: wire::Limits::default(),
             fanout: wire::fanout::Limits::default(),
             journal: journal::Settings::default(),
+            demo: demo::Limits::default(),
         }
     }
 }

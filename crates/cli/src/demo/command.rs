@@ -1,0 +1,317 @@
+//! `sayso demo`: a hub, the assistant and a listener, in one process.
+
+use std::io::{BufRead, IsTerminal, Read};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use aaep::SessionId;
+use aaep::event::Producer;
+use hub::Core;
+use journal::Memory;
+use listen::client::Address;
+use listen::terminal::{self, Auto, Hooks, Order, Settings};
+use listen::{Announcement, Kind, Tastes};
+use seal::{Random, SystemRandom};
+use tokio::sync::{mpsc, oneshot};
+use wire::{Bridge, Door, Server, Wish};
+
+use super::language::Language;
+use super::pace::{Heard, Pace, dealt_with};
+use super::stage::Stage;
+use super::welcome::{self, Answers};
+use super::{Limits, request, start_on};
+use crate::Outcome;
+use crate::listen::{Alone, Much, language, stopped};
+use crate::print::{print, tell};
+use crate::serve::manifest;
+
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// Runs one request and ends.
+    #[arg(long, value_name = "TEXT", value_parser = clap::builder::NonEmptyStringValueParser::new())]
+    once: Option<String>,
+    /// Answers every question without a person.
+    #[arg(long, value_enum, value_name = "HOW")]
+    auto: Option<Alone>,
+    /// How much is said.
+    #[arg(long, value_enum, default_value_t = Much::Normal)]
+    verbosity: Much,
+    /// The languages to hear, the dearest first; the assistant answers in the first if it can: --lang es,en
+    #[arg(long = "lang", value_name = "TAG", value_delimiter = ',', value_parser = language)]
+    languages: Vec<String>,
+    /// Where others on this machine can listen; port 0 picks one.
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:0")]
+    listen: SocketAddr,
+}
+
+/// Nobody is kept waiting who cannot answer anyway.
+const SHORT: Duration = Duration::from_secs(5);
+/// Whoever writes lines to a pipe is not a person who needs time to think; more can be had.
+const PIPED: Duration = Duration::from_secs(30);
+/// Bytes of a line; longer ones are not read on, and not done.
+const LONGEST_LINE: u64 = 64 * 1024;
+/// Lines that wait.
+const WAITING: usize = 16;
+/// Listeners are told that it stops; who does not take it in that time goes untold.
+const FAREWELL: Duration = Duration::from_secs(2);
+
+pub(crate) fn run(arguments: &Arguments) -> Outcome {
+    match shown(arguments) {
+        Ok(()) => Outcome::Good,
+        Err(why) => {
+            tell(&format!("sayso: {why}"));
+            Outcome::Failed
+        }
+    }
+}
+
+fn shown(arguments: &Arguments) -> Result<(), String> {
+    if !arguments.listen.ip().is_loopback() {
+        return Err("the demonstration lets everybody in, so --listen is for loopback only".to_owned());
+    }
+    let failed = |error: std::io::Error| format!("cannot listen on {}: {error}", arguments.listen);
+    let listener = std::net::TcpListener::bind(arguments.listen).map_err(failed)?;
+    let address = listener.local_addr().map_err(failed)?;
+    let preferred = arguments.languages.first().and_then(|tag| Language::of_tag(tag));
+    let once = arguments.once.as_deref();
+    let spoken = preferred.or_else(|| Some(request::read(once?, None).language)).unwrap_or(Language::English);
+    let (answers, auto) = match arguments.auto {
+        None => (Answers::Person, Auto::Off),
+        Some(Alone::Accept) => (Answers::Accept, Auto::Accept),
+        Some(Alone::Reject) => (Answers::Reject, Auto::Reject),
+        Some(Alone::None) => (Answers::None, Auto::None),
+    };
+    let url = format!("http://{address}");
+    print(&welcome::text(spoken, answers, once.is_some(), &url));
+    let mut settings = Settings::new(Address::parse(&url, None).map_err(|why| why.to_string())?);
+    settings.auto = auto;
+    settings.tastes.verbosity = arguments.verbosity.verbosity();
+    settings.tastes.languages = match arguments.languages.as_slice() {
+        [] if spoken == Language::English => Tastes::default().languages,
+        [] => vec![spoken.tag().to_owned(), "en".to_owned()],
+        languages => languages.to_vec(),
+    };
+    let at_keyboard = std::io::stdin().is_terminal();
+    let time = match answers {
+        Answers::Person if at_keyboard => Limits::default().time,
+        Answers::Person => PIPED,
+        _ => SHORT,
+    };
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .map_err(|error| format!("cannot start: {error}"))?;
+    let ended = runtime.block_on(async {
+        listener.set_nonblocking(true).map_err(failed)?;
+        let listener = tokio::net::TcpListener::from_std(listener).map_err(failed)?;
+        let stage = Arc::new(Stage::new(time));
+        let (bridge, assistant) = hub(listener, address, &stage)?;
+        let language = preferred.map(|language| language.tag().to_owned());
+        let play = Play { assistant, stage, language, once: arguments.once.clone(), at_keyboard };
+        let ended = play.run(settings).await;
+        bridge.goodbye(FAREWELL).await;
+        ended
+    });
+    // The thread that reads standard input may never hear of the end.
+    runtime.shutdown_background();
+    ended?;
+    print(&welcome::end(spoken));
+    Ok(())
+}
+
+/// A hub in memory, to which everybody on this machine may listen, and the assistant.
+fn hub(
+    listener: tokio::net::TcpListener,
+    address: SocketAddr,
+    stage: &Arc<Stage>,
+) -> Result<(Bridge, mpsc::Sender<Wish>), String> {
+    let random = |bytes: &mut [u8]| SystemRandom.fill(bytes);
+    let core = Core::new(
+        Box::new(Memory::default()),
+        Producer::new(manifest::AGENT_ID),
+        hub::Limits::default(),
+        random,
+        wire::clock(),
+    )
+    .map_err(|error| error.to_string())?;
+    let bridge = Bridge::start(core, wire::fanout::Limits::default(), wire::clock)
+        .map_err(|error| error.to_string())?;
+    let mut hosts = vec![address.to_string()];
+    hosts.extend(["localhost", "127.0.0.1", "[::1]"].map(|name| format!("{name}:{}", address.port())));
+    let assistant = start_on(bridge.clone(), Limits::default(), stage.clone());
+    let manifest = manifest::text(&["sse", "websocket"]);
+    let server = Server::new(bridge.clone(), Door::Open, wire::Limits::default(), hosts, manifest)
+        .with_demo(assistant.clone());
+    tokio::spawn(Arc::new(server).serve(listener));
+    Ok((bridge, assistant))
+}
+
+/// One run: what is typed goes to the listener, and what it takes for a request to the assistant.
+struct Play {
+    assistant: mpsc::Sender<Wish>,
+    stage: Arc<Stage>,
+    language: Option<String>,
+    once: Option<String>,
+    at_keyboard: bool,
+}
+
+impl Play {
+    async fn run(self, settings: Settings) -> Result<(), String> {
+        let (out, printed) = Heard::new(std::io::stdout());
+        let (orders, inbox) = mpsc::channel(WAITING);
+        let (typed, input) = mpsc::channel(1);
+        let (requests, requested) = mpsc::channel(1);
+        let (ready, is_ready) = oneshot::channel();
+        let hooks = Hooks {
+            input: Some(input),
+            requests: Some(requests),
+            orders: Some(inbox),
+            ready: Some(ready),
+            voice: None,
+        };
+        let pace = Pace::new(self.stage.now(), printed, settings.auto != Auto::Off);
+        let mut listening = std::pin::pin!(terminal::run(settings, hooks, out));
+        let serving = async {
+            let lines = lines(orders.clone(), self.stage.clone());
+            let _ = is_ready.await;
+            if let Some(text) = &self.once {
+                let begun = self.ask(text.clone(), &orders).await;
+                let _ = orders.send(begun.map_or(Order::End, Order::EndAfter)).await;
+            }
+            let last = if self.at_keyboard {
+                self.at_once(lines, &typed, requested, &orders).await
+            } else {
+                self.in_turn(lines, &typed, pace, requested, &orders).await
+            };
+            // The input has ended; what is under way is told to its end.
+            if self.once.is_none() && self.stage.now().wait_for(|now| now.running == 0).await.is_ok() {
+                let _ = orders.send(last.map_or(Order::End, Order::EndAfter)).await;
+            }
+            std::future::pending::<()>().await;
+        };
+        let ended = tokio::select! {
+            ended = &mut listening => ended,
+            () = serving => Ok(()),
+            () = stopped() => {
+                let _ = orders.send(Order::End).await;
+                listening.await
+            }
+        };
+        ended.map_err(|failure| failure.0)
+    }
+
+    /// Hands on what a person types, without delay; the last session that was asked for.
+    async fn at_once(
+        &self,
+        mut lines: mpsc::Receiver<String>,
+        typed: &mpsc::Sender<String>,
+        mut requested: mpsc::Receiver<String>,
+        orders: &mpsc::Sender<Order>,
+    ) -> Option<SessionId> {
+        let mut last = None;
+        let mut held = None;
+        loop {
+            tokio::select! {
+                line = lines.recv(), if held.is_none() => match line {
+                    Some(line) => held = Some(line),
+                    None => break,
+                },
+                permit = typed.reserve(), if held.is_some() => {
+                    if let (Ok(permit), Some(line)) = (permit, held.take()) {
+                        permit.send(line);
+                    }
+                }
+                Some(text) = requested.recv() => last = self.ask(text, orders).await.or(last),
+            }
+        }
+        dealt_with(typed).await;
+        while let Ok(text) = requested.try_recv() {
+            last = self.ask(text, orders).await.or(last);
+        }
+        last
+    }
+
+    /// Hands on lines that no person types, each in its turn; the last session that was asked for.
+    async fn in_turn(
+        &self,
+        mut lines: mpsc::Receiver<String>,
+        typed: &mpsc::Sender<String>,
+        mut pace: Pace,
+        mut requested: mpsc::Receiver<String>,
+        orders: &mpsc::Sender<Order>,
+    ) -> Option<SessionId> {
+        let mut last = None;
+        while let Some(line) = lines.recv().await {
+            if pace.hand_on(line, typed).await.is_none() {
+                break;
+            }
+            while let Ok(text) = requested.try_recv() {
+                last = self.ask(text, orders).await.or(last);
+            }
+        }
+        last
+    }
+
+    /// Asks the assistant; the session that began, or the person is told why none did.
+    async fn ask(&self, text: String, orders: &mpsc::Sender<Order>) -> Option<SessionId> {
+        let (begun, session) = oneshot::channel();
+        let wish = Wish { text, user: None, language: self.language.clone(), begun };
+        let _ = self.assistant.send(wish).await;
+        let why = match session.await {
+            Ok(Ok(session)) => return SessionId::parse(&session).ok(),
+            Ok(Err(why)) => why,
+            Err(_) => "The assistant is gone.".to_owned(),
+        };
+        let _ = orders.send(Order::Say(Announcement::own(Kind::Error, why))).await;
+        None
+    }
+}
+
+/// The lines of standard input, read by a thread of their own.
+fn lines(orders: mpsc::Sender<Order>, stage: Arc<Stage>) -> mpsc::Receiver<String> {
+    let (sender, lines) = mpsc::channel(WAITING);
+    std::thread::spawn(move || {
+        let mut stdin = std::io::stdin().lock();
+        let mut line = Vec::new();
+        loop {
+            line.clear();
+            let read = stdin.by_ref().take(LONGEST_LINE).read_until(b'\n', &mut line);
+            if !read.is_ok_and(|read| read > 0) {
+                // Whoever is asked from now on has nothing to type an answer with.
+                stage.set_time(SHORT);
+                return;
+            }
+            let is_whole = line.ends_with(b"\n") || (line.len() as u64) < LONGEST_LINE;
+            if !is_whole && !rest_is_passed_over(&mut stdin) {
+                return;
+            }
+            let told = if is_whole {
+                sender.blocking_send(String::from_utf8_lossy(&line).into_owned()).is_ok()
+            } else {
+                let text = format!("That line is longer than {LONGEST_LINE} bytes; nothing was done.");
+                orders.blocking_send(Order::Say(Announcement::own(Kind::Error, text))).is_ok()
+            };
+            if !told {
+                return;
+            }
+        }
+    });
+    lines
+}
+
+/// Reads to the end of a line that is too long, without keeping it.
+fn rest_is_passed_over(input: &mut impl BufRead) -> bool {
+    loop {
+        let Ok(bytes) = input.fill_buf() else { return false };
+        let (length, ends) = match bytes.iter().position(|byte| *byte == b'\n') {
+            Some(at) => (at + 1, true),
+            None => (bytes.len(), bytes.is_empty()),
+        };
+        input.consume(length);
+        if ends {
+            return true;
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! How things stand with the assistant, for who stands beside it.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use tokio::sync::watch;
+
+/// What the assistant is at.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Now {
+    /// Sessions that go on.
+    pub(super) running: usize,
+    /// Questions that are open.
+    pub(super) open: usize,
+    /// Questions that were ever asked.
+    pub(super) asked: u64,
+}
+
+/// Where the assistant says what it is at, and learns how long people have for an answer.
+#[derive(Debug)]
+pub(super) struct Stage {
+    now: watch::Sender<Now>,
+    seconds: AtomicU64,
+}
+
+impl Stage {
+    pub(super) fn new(time: Duration) -> Self {
+        Self { now: watch::Sender::default(), seconds: AtomicU64::new(time.as_secs()) }
+    }
+
+    pub(super) fn now(&self) -> watch::Receiver<Now> {
+        self.now.subscribe()
+    }
+
+    /// A session goes on until this is dropped.
+    pub(super) fn session(&self) -> impl Drop + '_ {
+        self.now.send_modify(|now| now.running += 1);
+        Until(self, |now| now.running -= 1)
+    }
+
+    /// A question is open until this is dropped.
+    pub(super) fn question(&self) -> impl Drop + '_ {
+        self.now.send_modify(|now| {
+            now.open += 1;
+            now.asked += 1;
+        });
+        Until(self, |now| now.open -= 1)
+    }
+
+    /// How long a person has for an answer, in seconds.
+    pub(super) fn seconds(&self) -> u64 {
+        self.seconds.load(Ordering::Relaxed)
+    }
+
+    /// From now on people have that long.
+    pub(super) fn set_time(&self, time: Duration) {
+        self.seconds.store(time.as_secs(), Ordering::Relaxed);
+    }
+}
+
+struct Until<'s>(&'s Stage, fn(&mut Now));
+
+impl Drop for Until<'_> {
+    fn drop(&mut self) {
+        self.0.now.send_modify(self.1);
+    }
+}

@@ -1,0 +1,187 @@
+//! Which lines are answers, to what, and which are not.
+
+use std::sync::{Arc, Mutex};
+
+use super::conversation::{Act, Around, take};
+use super::talk::Talk;
+use super::{Hooks, Settings};
+use crate::client::{Address, Heard};
+use crate::{Announcement, Ear, Limits, Tastes, Voice};
+
+const NOW: i64 = 1_779_631_200_000;
+const ALONE: Around = Around { requests: false, speech: false, hub: true };
+const WITH_REQUESTS: Around = Around { requests: true, speech: false, hub: true };
+
+fn ear(questions: &[&str]) -> Ear {
+    let mut ear = Ear::new(Tastes::default(), Limits::default());
+    ear.subscribe(aaep::SubscriptionId::parse("sub_1").unwrap());
+    for (at, question) in questions.iter().enumerate() {
+        ear.hear(
+            &format!(
+                r#"{{"@context":"https://aaep-protocol.org/context/v1","type":"aaep:agent.awaiting.{question},"event_id":"evt_{at}","session_id":"sess_{at}","timestamp":"2026-05-24T14:00:00.000Z","producer":{{"agent_id":"bank"}},"reply_token":"rpl_{at}","timeout_seconds":120}}"#
+            ),
+            NOW,
+        );
+    }
+    while ear.next(NOW).is_some() {}
+    ear
+}
+
+const GRAVE: &str =
+    r#"confirmation","action":"A","consequence":"C","default_decision":"reject","irreversible":true"#;
+const UNSAID: &str =
+    r#"confirmation","action":"A","consequence":"C","default_decision":"reject","risk_level":"low""#;
+const LIGHT: &str = r#"confirmation","action":"A","consequence":"C","default_decision":"reject","risk_level":"low","irreversible":false"#;
+const WORDS: &str = r#"clarification","question":"Q?""#;
+const CHOICES: &str = r#"clarification","question":"Q?","choices":[{"value":"a","label":"The first"},{"value":"b","label":"The second"}]"#;
+const COUNT: &str = r#"clarification","question":"Q?","accepted_response_kinds":["numeric"]"#;
+
+/// What is sent for a line, by its end; nothing if nothing is.
+fn sent(questions: &[&str], line: &str, around: Around) -> Option<String> {
+    let mut ear = ear(questions);
+    take(&mut ear, line, around, NOW).into_iter().find_map(|act| match act {
+        Act::Send { message, .. } => Some(message),
+        Act::Request(text) => Some(format!("request {text}")),
+        _ => None,
+    })
+}
+
+#[test]
+fn only_what_was_meant_as_an_answer_is_one() {
+    let accept = r#""reply_token":"rpl_0","decision":"accept""#;
+    let reject = r#""reply_token":"rpl_0","decision":"reject""#;
+    let table: &[(&[&str], &str, Option<&str>)] = &[
+        (&[GRAVE], "yes", Some(accept)),
+        (&[GRAVE], "Accept", Some(accept)),
+        (&[GRAVE], "yes 1", Some(accept)),
+        (&[GRAVE], "1 accept", Some(accept)),
+        (&[GRAVE], "answer yes", Some(accept)),
+        (&[GRAVE], "no", Some(reject)),
+        (&[GRAVE], "n", Some(reject)),
+        (&[GRAVE], "2", Some(reject)),
+        (&[GRAVE], "1", None),
+        (&[GRAVE], "y", None),
+        (&[GRAVE], "y 1", None),
+        (&[GRAVE], "answer y", None),
+        (&[GRAVE], "", None),
+        (&[GRAVE], "3", None),
+        (&[GRAVE], "yes 2", None),
+        (&[GRAVE], "yes no", None),
+        (&[GRAVE], "yess", None),
+        (&[GRAVE], "ｙｅｓ", None),
+        (&[UNSAID], "1", None),
+        (&[UNSAID], "yes", Some(accept)),
+        (&[LIGHT], "1", Some(accept)),
+        (&[LIGHT], "y", Some(accept)),
+        (&[LIGHT], "2", Some(reject)),
+        (&[LIGHT, LIGHT], "yes", None),
+        (&[LIGHT, LIGHT], "1", None),
+        (&[LIGHT, LIGHT], "yes 1", Some(accept)),
+        (&[WORDS, LIGHT], "Lagos", None),
+        (&[WORDS, LIGHT], "1 New York", Some(r#""reply_token":"rpl_0","response":"New York""#)),
+        (&[WORDS], "Lagos", Some(r#""response":"Lagos""#)),
+        (&[WORDS], "yes", Some(r#""response":"yes""#)),
+        (&[WORDS], "5 euro", Some(r#""response":"5 euro""#)),
+        (&[WORDS], "answer stop", Some(r#""response":"stop""#)),
+        (&[WORDS], "answer 5 euro", Some(r#""response":"5 euro""#)),
+        (&[WORDS], "status", None),
+        (&[CHOICES], "2", Some(r#""response":"b""#)),
+        (&[CHOICES], "the first", Some(r#""response":"a""#)),
+        (&[CHOICES], "3", None),
+        (&[CHOICES], "the third", None),
+        (&[COUNT], "12", Some(r#""response":12"#)),
+        (&[COUNT], "twelve", None),
+        (&[], "yes", None),
+        (&[], "1", None),
+    ];
+    for (questions, line, expected) in table {
+        let told = sent(questions, line, ALONE);
+        match expected {
+            Some(part) => {
+                assert!(told.as_ref().is_some_and(|told| told.contains(part)), "{line:?}: {told:?}");
+            }
+            None => assert_eq!(told, None, "{line:?} to {questions:?}"),
+        }
+    }
+}
+
+#[test]
+fn what_is_neither_a_command_nor_an_answer_is_a_request() {
+    for (questions, line, expected) in [
+        (&[][..], "Transfer 250 euros", Some("request Transfer 250 euros")),
+        (&[], "5 euro to Ben", Some("request 5 euro to Ben")),
+        (&[GRAVE], "Transfer 250 euros", Some("request Transfer 250 euros")),
+        (&[GRAVE], "yes", Some("accept")),
+        (&[WORDS], "Lagos", Some("\"response\":\"Lagos\"")),
+        (&[], "yes", None),
+        (&[], "status", None),
+    ] {
+        let told = sent(questions, line, WITH_REQUESTS);
+        match expected {
+            Some(part) => {
+                assert!(told.as_ref().is_some_and(|told| told.contains(part)), "{line:?}: {told:?}");
+            }
+            None => assert_eq!(told, None, "{line:?}"),
+        }
+    }
+}
+
+#[test]
+fn of_several_agents_one_is_stopped() {
+    assert_eq!(sent(&[GRAVE, GRAVE], "stop", ALONE), None);
+    assert!(sent(&[GRAVE, GRAVE], "stop 2", ALONE).unwrap().contains("sess_1"));
+    assert!(sent(&[GRAVE], "stop", ALONE).unwrap().contains("sess_0"));
+    let all = take(&mut ear(&[GRAVE, GRAVE]), "stop all", ALONE, NOW);
+    assert_eq!(all.iter().filter(|act| matches!(act, Act::Send { .. })).count(), 2);
+    assert_eq!(sent(&[GRAVE], "stop", Around { hub: false, ..ALONE }), None);
+    assert_eq!(sent(&[GRAVE], "more time", Around { hub: false, ..ALONE }), None);
+}
+
+/// Notes what it is told to say; it is busy until it is stopped.
+#[derive(Clone, Default)]
+struct Slow(Arc<Mutex<(Vec<String>, bool)>>);
+
+impl Voice for Slow {
+    fn say(&mut self, announcement: &Announcement) {
+        let mut state = self.0.lock().unwrap();
+        state.0.push(announcement.text.clone());
+        state.1 = true;
+    }
+
+    fn stop(&mut self) {
+        let mut state = self.0.lock().unwrap();
+        state.0.push("(stop)".to_owned());
+        state.1 = false;
+    }
+
+    fn is_free(&mut self) -> bool {
+        !self.0.lock().unwrap().1
+    }
+}
+
+#[test]
+fn a_voice_says_one_thing_at_a_time_and_the_critical_cuts_in() {
+    let voice = Slow::default();
+    let hooks = Hooks { voice: Some(Box::new(voice.clone())), ..Hooks::default() };
+    let (wishes, _) = tokio::sync::watch::channel(Tastes::default());
+    let settings = Settings::new(Address::parse("http://127.0.0.1:1", None).unwrap());
+    let mut talk = Talk::new(settings, hooks, wishes, Vec::new());
+    let event = |number: u32, kind: &str, rest: &str| {
+        Heard::Text(format!(
+            r#"{{"@context":"https://aaep-protocol.org/context/v1","type":"aaep:agent.{kind}","event_id":"evt_{number}","session_id":"sess_1","timestamp":"2026-05-24T14:00:00Z","producer":{{"agent_id":"bank"}},{rest}}}"#
+        ))
+    };
+    for (number, text) in [(1, "One."), (2, "Two."), (3, "Three.")] {
+        talk.hear(event(number, "tool.invoked", &format!(r#""tool":"t","summary_normal":"{text}""#)));
+        talk.look();
+    }
+    talk.hear(event(4, "handoff.requested", r#""reason":"No.","target_kind":"human""#));
+    talk.look();
+    let hands_over = "bank cannot go on alone and hands over to a person. The reason: No.";
+    assert_eq!(voice.0.lock().unwrap().0, ["One.", "(stop)", hands_over]);
+    for _ in 0..2 {
+        voice.0.lock().unwrap().1 = false;
+        talk.look();
+    }
+    assert_eq!(voice.0.lock().unwrap().0[3..], ["Two.", "Three."]);
+}

@@ -1,0 +1,70 @@
+//! An agent of rig, with its own loop, and a tool that needs a yes.
+//!
+//! `OPENAI_BASE_URL=http://127.0.0.1:11434/v1 OPENAI_API_KEY=none OPENAI_MODEL=llama3.2 cargo run -p sayso --features rig-http
+//! --example rig`. For `https://` take rig-core's feature `rustls` too. Without `SAYSO_URL` nobody can be asked.
+
+use std::convert::Infallible;
+use std::env;
+
+use rig_agent::AgentBuilder;
+use rig_core::providers::openai::OpenAI;
+use rig_core::serde::Deserialize;
+use rig_core::serde_json::{Value, json};
+use rig_core::tool::PortableTool;
+use sayso::Hub;
+use sayso::rig::Adapter;
+
+#[derive(Deserialize)]
+#[serde(crate = "rig_core::serde")]
+struct Payment {
+    to: String,
+    euro: u32,
+}
+
+struct SendMoney;
+
+impl PortableTool for SendMoney {
+    const NAME: &'static str = "send_money";
+    type Args = Payment;
+    type Output = String;
+    type Error = Infallible;
+
+    fn description(&self) -> String {
+        "Sends money from the person's account.".to_owned()
+    }
+
+    fn parameters(&self) -> Value {
+        let members = json!({"to": {"type": "string"}, "euro": {"type": "integer"}});
+        json!({"type": "object", "properties": members, "required": ["to", "euro"]})
+    }
+
+    async fn call(&self, payment: Payment) -> Result<String, Infallible> {
+        Ok(format!("{} euro were sent to {}.", payment.euro, payment.to))
+    }
+}
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let hub = match env::var("SAYSO_URL") {
+        Err(_) => Hub::embedded().agent("bank").open()?,
+        Ok(url) => Hub::connect(url).open().await?,
+    };
+    let adapter = Adapter::new(&hub);
+    // However rig comes to call it: it asks first.
+    let send = adapter
+        .asks(SendMoney)
+        .irreversible()
+        .says(|payment| format!("Send {} euro to {}.", payment.euro, payment.to))
+        .consequence(|_| "The money is gone at once.".to_owned());
+
+    let model = env::var("OPENAI_MODEL").unwrap_or_else(|_| "gpt-5.2".to_owned());
+    let model = OpenAI::from_env()?.chat(model);
+    let agent =
+        AgentBuilder::new(model).preamble("You help with money.").tool(send).default_max_turns(8).build();
+    match adapter.prompt(&agent, "Send Ben five euro.").await {
+        Ok(response) => println!("{}", response.output()),
+        Err(error) => println!("There is no answer: {error}."),
+    }
+    hub.close().await;
+    Ok(())
+}

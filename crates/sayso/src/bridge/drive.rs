@@ -1,0 +1,381 @@
+//! An open session, driven by steps.
+
+use std::collections::{HashMap, VecDeque};
+use std::future::{Future, poll_fn};
+use std::ops::ControlFlow;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use super::Next;
+use super::reply::{Allowed, Denied, Reply};
+use super::report::{Fault, Notes};
+use super::step::{Kind, Step, Unasked};
+use crate::consent::{Action, Answer};
+use crate::error::{Error, Stop};
+use crate::question::{Clarified, Question};
+use crate::session::{Failure, Progress, Session, Tool};
+use crate::words::Words;
+
+/// So many runs that are over are remembered.
+const PAST: usize = 1024;
+
+/// How it ends.
+pub(super) enum Last {
+    Finish(Words),
+    Fail(Failure),
+    Cancel(Words),
+    Early,
+    Stalled,
+    Stopped(Stop),
+}
+
+type Goes = ControlFlow<Last>;
+
+/// Who lets it go closes what is open.
+pub(super) struct Drive<'s> {
+    session: &'s Session,
+    runs: HashMap<String, Run<'s>>,
+    past: Past,
+    asked: Vec<Asked<'s>>,
+    /// Which model's text the open output is.
+    writes: Option<String>,
+    notes: &'s mut Notes,
+}
+
+enum Run<'s> {
+    Asking,
+    Open { name: String, tool: Tool<'s> },
+}
+
+/// A question that is open.
+type Asked<'s> = Pin<Box<dyn Future<Output = Settled> + Send + 's>>;
+
+enum Settled {
+    Answered {
+        run: String,
+        reply: Reply<Allowed>,
+        answer: Result<Answer, Error>,
+    },
+    Clarified {
+        reply: Reply<Clarified>,
+        answer: Result<Clarified, Error>,
+    },
+    /// Nobody waits for the answer that this run needs.
+    Left {
+        run: Option<String>,
+    },
+}
+
+impl<'s> Drive<'s> {
+    pub(super) fn new(session: &'s Session, notes: &'s mut Notes) -> Self {
+        Self { session, runs: HashMap::new(), past: Past::default(), asked: Vec::new(), writes: None, notes }
+    }
+
+    pub(super) async fn run(mut self, steps: &mut impl Next, silence: Duration) -> Last {
+        loop {
+            let session = self.session;
+            let asks = !self.asked.is_empty();
+            let goes = tokio::select! {
+                biased;
+                stop = session.stopped() => Goes::Break(Last::Stopped(stop)),
+                settled = poll_fn(|context| poll_asked(&mut self.asked, context)), if asks => self.settle(settled).await,
+                step = steps.next() => match step {
+                    None => Goes::Break(Last::Early),
+                    Some(step) => self.step(step).await,
+                },
+                () = tokio::time::sleep(silence), if !asks => Goes::Break(Last::Stalled),
+            };
+            if let Goes::Break(last) = goes {
+                self.close(&last);
+                return last;
+            }
+        }
+    }
+
+    async fn step(&mut self, step: Step) -> Goes {
+        let (name, session) = (step.name(), self.session);
+        let said = match step.0 {
+            Kind::Decide(words) => session.decide(words).await,
+            Kind::Model(words) if self.runs.values().any(|run| matches!(run, Run::Open { .. })) => {
+                session.progress(Progress::says(words)).await
+            }
+            Kind::Think(words) | Kind::Model(words) => session.think(words).await,
+            Kind::Progress(progress) => session.progress(progress).await,
+            Kind::Output(text) => session.output(text).await,
+            Kind::Token { run, text } => self.token(run, text).await,
+            Kind::Bytes(bytes) => session.output_bytes(bytes).await,
+            Kind::OutputDone => session.output_done().await,
+            Kind::HandOff(hand_off) => session.hand_off(hand_off).await,
+            Kind::Tool { run, call, reply } => return self.tool(run, call, reply).await,
+            Kind::Ask { run, action, reply } => return self.ask(run, *action, reply).await,
+            Kind::Clarify(question, reply) => return self.clarify(question, reply).await,
+            Kind::Done { run, words } => match self.ended(run) {
+                None => return Goes::Continue(()),
+                Some((name, tool)) => {
+                    tool.done(words.unwrap_or_else(|| Words::new(format!("{name} is done.")))).await
+                }
+            },
+            Kind::Failed { run, why } => match self.ended(run) {
+                None => return Goes::Continue(()),
+                Some((_, tool)) => tool.failed(why).await,
+            },
+            Kind::TimedOut { run } => match self.ended(run) {
+                None => return Goes::Continue(()),
+                Some((_, tool)) => tool.timed_out().await,
+            },
+            Kind::Finish(words) => return Goes::Break(Last::Finish(words)),
+            Kind::Fail(failure) => return Goes::Break(Last::Fail(failure)),
+            Kind::Cancel(words) => return Goes::Break(Last::Cancel(words)),
+            Kind::Start(_) => {
+                self.notes.add(Fault::StartedAgain);
+                return Goes::Continue(());
+            }
+            Kind::Fault(fault) => {
+                self.notes.add(fault);
+                return Goes::Continue(());
+            }
+        };
+        self.said(name, said)
+    }
+
+    /// What came of a step: a session that is over ends it all, anything else is a fault.
+    fn said(&mut self, step: &'static str, said: Result<(), Error>) -> Goes {
+        match said {
+            Ok(()) => Goes::Continue(()),
+            Err(Error::Stopped(stop)) => Goes::Break(Last::Stopped(stop)),
+            Err(error) => {
+                self.notes.add(Fault::Refused { step, error });
+                Goes::Continue(())
+            }
+        }
+    }
+
+    /// The text of two models is two outputs.
+    async fn token(&mut self, run: String, text: String) -> Result<(), Error> {
+        if self.writes.as_ref().is_some_and(|writes| *writes != run) {
+            self.session.output_done().await?;
+        }
+        self.writes = Some(run);
+        self.session.output(text).await
+    }
+
+    async fn tool(&mut self, run: String, call: Unasked, reply: Option<Reply<Allowed>>) -> Goes {
+        if self.runs.contains_key(&run) {
+            self.notes.add(Fault::SameRun(run));
+            return Goes::Continue(());
+        }
+        let name = call.tool.clone();
+        match call.of(self.session).start().await {
+            Ok(tool) => self.open(run, name, tool, reply, None),
+            Err(error) => {
+                if let Some(reply) = reply {
+                    reply.tell(Err(Denied::Error(error.clone())));
+                }
+                self.past.refuse(run);
+                self.said("tool", Err(error))
+            }
+        }
+    }
+
+    fn open(
+        &mut self,
+        run: String,
+        name: String,
+        tool: Tool<'s>,
+        reply: Option<Reply<Allowed>>,
+        arguments: Option<String>,
+    ) -> Goes {
+        if reply.is_none_or(|reply| reply.tell(Ok(Allowed { arguments }))) {
+            self.past.forget(&run);
+            self.runs.insert(run, Run::Open { name, tool });
+        } else {
+            // Nobody will run it: it is dropped, and so said to have been left.
+            self.in_vain(run);
+        }
+        Goes::Continue(())
+    }
+
+    fn in_vain(&mut self, run: String) {
+        self.past.refuse(run.clone());
+        self.notes.add(Fault::NobodyWaited(run));
+    }
+
+    async fn ask(&mut self, run: String, action: Action, mut reply: Reply<Allowed>) -> Goes {
+        if self.runs.contains_key(&run) {
+            self.notes.add(Fault::SameRun(run));
+            return Goes::Continue(());
+        }
+        self.past.forget(&run);
+        self.runs.insert(run.clone(), Run::Asking);
+        let session = self.session;
+        self.wait(Box::pin(async move {
+            tokio::select! {
+                biased;
+                answer = session.ask(action) => Settled::Answered { run, reply, answer },
+                () = reply.left() => Settled::Left { run: Some(run) },
+            }
+        }))
+        .await
+    }
+
+    async fn clarify(&mut self, question: Question, mut reply: Reply<Clarified>) -> Goes {
+        let session = self.session;
+        self.wait(Box::pin(async move {
+            tokio::select! {
+                biased;
+                answer = session.clarify(question) => Settled::Clarified { reply, answer },
+                () = reply.left() => Settled::Left { run: None },
+            }
+        }))
+        .await
+    }
+
+    /// Asks at once, so that it is asked in its order, and waits beside everything else.
+    async fn wait(&mut self, mut asked: Asked<'s>) -> Goes {
+        match poll_fn(|context| Poll::Ready(asked.as_mut().poll(context))).await {
+            Poll::Ready(settled) => self.settle(settled).await,
+            Poll::Pending => {
+                self.asked.push(asked);
+                Goes::Continue(())
+            }
+        }
+    }
+
+    async fn settle(&mut self, settled: Settled) -> Goes {
+        let (run, reply, answer) = match settled {
+            Settled::Answered { run, reply, answer } => (run, reply, answer),
+            Settled::Clarified { reply, answer } => {
+                let error = answer.as_ref().err().cloned();
+                reply.tell(answer.map_err(Denied::Error));
+                return self.said("clarify", error.map_or(Ok(()), Err));
+            }
+            Settled::Left { run } => {
+                if let Some(run) = run {
+                    self.runs.remove(&run);
+                    self.in_vain(run);
+                }
+                return Goes::Continue(());
+            }
+        };
+        self.runs.remove(&run);
+        let granted = match answer {
+            Ok(Answer::Granted(granted)) => granted,
+            Ok(Answer::Refused(why)) => {
+                reply.tell(Err(Denied::Refused(why)));
+                self.past.refuse(run);
+                return Goes::Continue(());
+            }
+            Err(error) => {
+                reply.tell(Err(Denied::Error(error.clone())));
+                self.past.refuse(run);
+                return self.said("ask", Err(error));
+            }
+        };
+        if reply.is_in_vain() {
+            self.in_vain(run);
+            return Goes::Continue(());
+        }
+        let (name, arguments) = (granted.tool().to_owned(), granted.arguments().to_owned());
+        match self.session.begin(granted).await {
+            Ok(tool) => self.open(run, name, tool, Some(reply), Some(arguments)),
+            Err(error) => {
+                reply.tell(Err(Denied::Error(error.clone())));
+                self.past.refuse(run);
+                self.said("tool", Err(error))
+            }
+        }
+    }
+
+    /// The tool that a run is the end of.
+    fn ended(&mut self, run: String) -> Option<(String, Tool<'s>)> {
+        match self.runs.remove(&run) {
+            Some(Run::Open { name, tool }) => {
+                self.past.end(run);
+                return Some((name, tool));
+            }
+            Some(asking) => {
+                self.runs.insert(run.clone(), asking);
+                self.notes.add(Fault::NotAllowed(run));
+            }
+            None => self.notes.add(match self.past.of(&run) {
+                None => Fault::NeverStarted(run),
+                Some(Was::Ended) => Fault::EndedAgain(run),
+                Some(Was::Refused) => Fault::NotAllowed(run),
+            }),
+        }
+        None
+    }
+
+    /// What is open when the session ends is closed by dropping it, in the order in which it is dropped.
+    fn close(&mut self, last: &Last) {
+        if matches!(last, Last::Stopped(_)) {
+            return;
+        }
+        let open = self.runs.drain().filter(|(_, run)| matches!(run, Run::Open { .. }));
+        let mut never: Vec<_> = open.map(|(run, _)| run).collect();
+        never.sort_unstable();
+        for run in never {
+            self.notes.add(Fault::NeverEnded(run));
+        }
+    }
+}
+
+fn poll_asked(asked: &mut Vec<Asked<'_>>, context: &mut Context<'_>) -> Poll<Settled> {
+    for at in 0..asked.len() {
+        if let Some(one) = asked.get_mut(at)
+            && let Poll::Ready(settled) = one.as_mut().poll(context)
+        {
+            drop(asked.remove(at));
+            return Poll::Ready(settled);
+        }
+    }
+    Poll::Pending
+}
+
+/// How a run was over.
+#[derive(Clone, Copy)]
+enum Was {
+    Ended,
+    Refused,
+}
+
+/// Runs that are over, the latest of them.
+#[derive(Default)]
+struct Past {
+    runs: HashMap<String, Was>,
+    order: VecDeque<String>,
+}
+
+impl Past {
+    fn of(&self, run: &str) -> Option<Was> {
+        self.runs.get(run).copied()
+    }
+
+    fn end(&mut self, run: String) {
+        self.note(run, Was::Ended);
+    }
+
+    fn refuse(&mut self, run: String) {
+        self.note(run, Was::Refused);
+    }
+
+    fn note(&mut self, run: String, was: Was) {
+        if self.runs.insert(run.clone(), was).is_some() {
+            return;
+        }
+        self.order.push_back(run);
+        if self.order.len() > PAST
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.runs.remove(&oldest);
+        }
+    }
+
+    /// The name is used again.
+    fn forget(&mut self, run: &str) {
+        if self.runs.remove(run).is_some() {
+            self.order.retain(|known| known != run);
+        }
+    }
+}

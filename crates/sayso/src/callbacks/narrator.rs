@@ -1,0 +1,387 @@
+//! Turns callbacks into steps.
+
+use std::collections::HashSet;
+use std::fmt;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use futures_core::Stream;
+use seal::json::{Tape, Writer};
+use tokio::sync::mpsc::error::TrySendError;
+use tokio::sync::{mpsc, watch};
+
+use super::Callbacks;
+use crate::bridge::{Allowed, Bridge, Denied, Ending, Fault, Gate, Reply, Report, Step, Unasked};
+use crate::consent::Action;
+use crate::error::{Error, Stop};
+use crate::hub::{Begin, Hub};
+use crate::words::Words;
+
+/// So many callbacks may wait to be told; the next is refused with [`Error::TooMuch`].
+///
+/// ```
+/// assert_eq!(sayso::callbacks::QUEUE, 16_384);
+/// ```
+pub const QUEUE: usize = 16_384;
+
+/// So many chains inside the chain are known at once.
+const CHAINS: usize = 1024;
+
+/// So many characters of what a framework says are told where the protocol wants a summary.
+const SUMMARY: usize = 1000;
+
+/// How a call of a tool is to be made.
+///
+/// ```
+/// use sayso::Action;
+/// use sayso::bridge::Unasked;
+/// use sayso::callbacks::Plan;
+///
+/// fn plan(tool: &str, input: &str) -> Plan {
+///     match tool {
+///         "weather" => Unasked::new(tool).says(format!("Asking for the weather in {input}.")).into(),
+///         _ => Action::new(tool, input).says("Send money.").consequence("It is gone at once.").irreversible().into(),
+///     }
+/// }
+/// assert!(matches!(plan("weather", "Oslo"), Plan::Unasked(_)));
+/// ```
+#[derive(Debug)]
+pub enum Plan {
+    /// Without asking.
+    Unasked(Unasked),
+    /// On the person's yes only.
+    Ask(Box<Action>),
+}
+
+impl From<Unasked> for Plan {
+    fn from(call: Unasked) -> Self {
+        Self::Unasked(call)
+    }
+}
+
+impl From<Action> for Plan {
+    fn from(action: Action) -> Self {
+        Self::Ask(Box::new(action))
+    }
+}
+
+impl Plan {
+    /// For a tool of which nothing is known: the person is asked.
+    ///
+    /// ```
+    /// let plan = sayso::callbacks::Plan::unknown("launch", "now");
+    /// assert!(matches!(plan, sayso::callbacks::Plan::Ask(_)));
+    /// ```
+    pub fn unknown(tool: &str, input: &str) -> Self {
+        let says = format!("Use {tool} with: {}", cut(input));
+        let consequence = "What comes of it is not known. It may not be possible to undo it.";
+        Action::new(tool, json(input)).says(says).consequence(consequence).into()
+    }
+}
+
+type Plans = dyn Fn(&str, &str) -> Plan + Send + Sync;
+type Begins = dyn Fn(&str) -> Begin + Send + Sync;
+type Results = dyn Fn(&str) -> Words + Send + Sync;
+
+/// A narrator that is being made.
+///
+/// ```
+/// # fn main() -> Result<(), sayso::Error> {
+/// use std::time::Duration;
+/// use sayso::callbacks::Narration;
+///
+/// let hub = sayso::Hub::embedded().agent("bank").open()?;
+/// let (narrator, telling) = Narration::on(&hub)
+///     .thinking("The assistant thinks.")
+///     .silence(Duration::from_secs(60))
+///     .on_fault(|fault| eprintln!("{fault}"))
+///     .open();
+/// # let _ = (narrator, telling);
+/// # Ok(())
+/// # }
+/// ```
+#[must_use = "nothing is told before it is opened"]
+pub struct Narration {
+    begins: Box<Begins>,
+    plans: Box<Plans>,
+    results: Option<Box<Results>>,
+    thinking: Words,
+    bridge: Bridge,
+}
+
+impl Narration {
+    /// On this hub.
+    pub fn on(hub: &Hub) -> Self {
+        let hub = hub.clone();
+        Self {
+            begins: Box::new(move |request| hub.session(request)),
+            plans: Box::new(Plan::unknown),
+            results: None,
+            thinking: Words::new("Thinking."),
+            bridge: Bridge::new(),
+        }
+    }
+
+    /// Begins the session so, for what the person asked: in another language, or for a certain person.
+    ///
+    /// ```
+    /// # fn shown(hub: sayso::Hub) {
+    /// use sayso::callbacks::Narration;
+    /// let spanish = hub.clone();
+    /// let narration = Narration::on(&hub).begins(move |request| spanish.session(request).language("es"));
+    /// # let _ = narration;
+    /// # }
+    /// ```
+    pub fn begins(mut self, begins: impl Fn(&str) -> Begin + Send + Sync + 'static) -> Self {
+        self.begins = Box::new(begins);
+        self
+    }
+
+    /// Says for a tool and its input whether the person is asked, and in which words. Without it every call is asked for.
+    pub fn tools(mut self, plans: impl Fn(&str, &str) -> Plan + Send + Sync + 'static) -> Self {
+        self.plans = Box::new(plans);
+        self
+    }
+
+    /// What is said of a tool's output. Without it only that the tool is done: an output may be anything, of any length.
+    ///
+    /// ```
+    /// # fn shown(hub: sayso::Hub) {
+    /// use sayso::callbacks::Narration;
+    /// let narration = Narration::on(&hub).results(|output| format!("{} lines were found.", output.lines().count()).into());
+    /// # let _ = narration;
+    /// # }
+    /// ```
+    pub fn results(mut self, words: impl Fn(&str) -> Words + Send + Sync + 'static) -> Self {
+        self.results = Some(Box::new(words));
+        self
+    }
+
+    /// What is said when a model is asked.
+    pub fn thinking(mut self, words: impl Into<Words>) -> Self {
+        self.thinking = words.into();
+        self
+    }
+
+    /// For how long the framework may be silent: ten minutes if nothing is said. While a person is asked the clock stands
+    /// still.
+    pub fn silence(mut self, limit: Duration) -> Self {
+        self.bridge = self.bridge.silence(limit);
+        self
+    }
+
+    /// Tells every fault at once; the report has them too.
+    pub fn on_fault(mut self, tell: impl FnMut(&Fault) + Send + 'static) -> Self {
+        self.bridge = self.bridge.on_fault(tell);
+        self
+    }
+
+    /// The narrator, for the framework, and what tells the session, for a runtime of tokio to run.
+    pub fn open(self) -> (Narrator, Telling) {
+        let (queue, steps) = mpsc::channel(QUEUE);
+        let (end, over) = watch::channel(None);
+        let bridge = self.bridge;
+        let telling = Box::pin(async move {
+            let report = bridge.run(Queue(steps), |step| [step]).await;
+            let stop = match report.ending {
+                Ending::Stopped(stop) => stop,
+                _ => Stop::Other,
+            };
+            end.send_replace(Some(stop));
+            report
+        });
+        let inner = Inner {
+            queue,
+            over,
+            begins: self.begins,
+            plans: self.plans,
+            results: self.results,
+            thinking: self.thinking,
+            chains: Mutex::default(),
+        };
+        (Narrator(Arc::new(inner)), telling)
+    }
+}
+
+impl fmt::Debug for Narration {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Narration").field(&self.bridge).finish()
+    }
+}
+
+/// Tells the session to its end. It must be run, most simply by `tokio::spawn`; else nothing is told and no tool is allowed.
+/// If it is dropped, the session is ended as left in the middle.
+///
+/// ```
+/// fn run(telling: sayso::callbacks::Telling) {
+///     tokio::spawn(async move {
+///         for fault in telling.await.faults {
+///             eprintln!("{fault}");
+///         }
+///     });
+/// }
+/// ```
+pub type Telling = Pin<Box<dyn Future<Output = Report> + Send>>;
+
+/// Tells one session by callbacks: one request of a person, from the start of a chain to its end. Clones are the same.
+/// See [the module](super).
+///
+/// ```
+/// use sayso::Error;
+/// use sayso::callbacks::{Callbacks, Narrator};
+///
+/// fn streamed(narrator: &Narrator, tokens: &[&str]) -> Result<(), Error> {
+///     tokens.iter().try_for_each(|token| narrator.on_llm_new_token("run-1", token))
+/// }
+/// ```
+#[derive(Clone)]
+pub struct Narrator(Arc<Inner>);
+
+struct Inner {
+    queue: mpsc::Sender<Step>,
+    over: watch::Receiver<Option<Stop>>,
+    begins: Box<Begins>,
+    plans: Box<Plans>,
+    results: Option<Box<Results>>,
+    thinking: Words,
+    chains: Mutex<Chains>,
+}
+
+/// The chain that is the session, and those inside it.
+#[derive(Default)]
+struct Chains {
+    outer: Option<String>,
+    inner: HashSet<String>,
+}
+
+impl Narrator {
+    /// Waits until the session is over. If the person stopped it, whatever the framework does should be dropped.
+    ///
+    /// ```
+    /// async fn watched(narrator: sayso::callbacks::Narrator, work: impl Future) {
+    ///     tokio::select! {
+    ///         _ = work => {}
+    ///         stop = narrator.stopped() => println!("It is over: {stop}."),
+    ///     }
+    /// }
+    /// ```
+    pub async fn stopped(&self) -> Stop {
+        let mut over = self.0.over.clone();
+        over.wait_for(Option::is_some).await.ok().and_then(|stop| *stop).unwrap_or(Stop::Other)
+    }
+
+    fn hand_over(&self, step: Step) -> Result<(), Error> {
+        self.0.queue.try_send(step).map_err(|error| match error {
+            TrySendError::Full(_) => Error::TooMuch(format!("{QUEUE} callbacks wait to be told")),
+            TrySendError::Closed(_) => Error::Stopped(self.0.over.borrow().unwrap_or(Stop::Other)),
+        })
+    }
+
+    /// The end of a chain is the session's, if it is the outer one.
+    fn chain_ended(&self, run: &str, last: impl FnOnce() -> Step) -> Result<(), Error> {
+        let mut chains = self.0.chains.lock().unwrap_or_else(PoisonError::into_inner);
+        if chains.outer.as_deref() == Some(run) {
+            self.hand_over(last())
+        } else if chains.inner.remove(run) {
+            Ok(())
+        } else {
+            self.hand_over(Step::fault(Fault::NeverStarted(run.to_owned())))
+        }
+    }
+}
+
+impl Callbacks for Narrator {
+    fn on_chain_start(&self, run: &str, request: &str) -> Result<(), Error> {
+        let mut chains = self.0.chains.lock().unwrap_or_else(PoisonError::into_inner);
+        if chains.outer.is_none() {
+            self.hand_over(Step::start((self.0.begins)(&or(&cut(request), "A request without words."))))?;
+            chains.outer = Some(run.to_owned());
+        } else if chains.outer.as_deref() == Some(run) || chains.inner.contains(run) {
+            self.hand_over(Step::fault(Fault::SameRun(run.to_owned())))?;
+        } else if chains.inner.len() < CHAINS {
+            chains.inner.insert(run.to_owned());
+        } else {
+            return Err(Error::TooMuch(format!("{CHAINS} chains are open")));
+        }
+        Ok(())
+    }
+
+    fn on_chain_end(&self, run: &str, output: &str) -> Result<(), Error> {
+        self.chain_ended(run, || Step::finish(or(&cut(output), "Done.")))
+    }
+
+    fn on_chain_error(&self, run: &str, error: &str) -> Result<(), Error> {
+        self.chain_ended(run, || Step::fail(or(&cut(error), "It failed, and it is not known why.")))
+    }
+
+    fn on_llm_start(&self, _run: &str, _prompt: &str) -> Result<(), Error> {
+        self.hand_over(Step::model(self.0.thinking.clone()))
+    }
+
+    fn on_llm_new_token(&self, run: &str, token: &str) -> Result<(), Error> {
+        self.hand_over(Step::token(run, token))
+    }
+
+    fn on_tool_start(&self, run: &str, tool: &str, input: &str) -> Gate<Allowed> {
+        let (reply, gate) = Reply::gate();
+        let step = match (self.0.plans)(tool, input) {
+            Plan::Unasked(call) => Step::gated(run, call, reply),
+            Plan::Ask(action) => Step::ask(run, *action, reply),
+        };
+        match self.hand_over(step) {
+            Ok(()) => gate,
+            Err(error) => Gate::denied(Denied::Error(error)),
+        }
+    }
+
+    fn on_tool_end(&self, run: &str, output: &str) -> Result<(), Error> {
+        self.hand_over(match &self.0.results {
+            None => Step::plainly_done(run),
+            Some(words) => Step::done(run, words(output)),
+        })
+    }
+
+    fn on_tool_error(&self, run: &str, error: &str) -> Result<(), Error> {
+        self.hand_over(Step::failed(run, or(&cut(error), "No reason was given.")))
+    }
+}
+
+impl fmt::Debug for Narrator {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Narrator")
+    }
+}
+
+struct Queue(mpsc::Receiver<Step>);
+
+impl Stream for Queue {
+    type Item = Step;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Step>> {
+        self.0.poll_recv(context)
+    }
+}
+
+/// As much as fits into a summary.
+fn cut(text: &str) -> String {
+    match text.char_indices().nth(SUMMARY) {
+        None => text.to_owned(),
+        Some((at, _)) => format!("{}…", text.get(..at).unwrap_or_default()),
+    }
+}
+
+fn or(text: &str, other: &str) -> String {
+    if text.trim().is_empty() { other } else { text }.to_owned()
+}
+
+/// Itself if it is JSON; else as a text in JSON.
+fn json(input: &str) -> String {
+    if Tape::default().read(input).is_ok() {
+        return input.to_owned();
+    }
+    let mut out = Writer::default();
+    out.text(input);
+    out.finish()
+}

@@ -1,0 +1,155 @@
+//! What `#[sayso::tool]` calls: one call of a function, from the question to its end. It is public for the macro's sake only.
+
+use std::fmt;
+use std::future::Future;
+use std::time::Duration;
+
+pub use crate::ambient::Current;
+use crate::ambient::{required, within};
+use crate::argument::Bound;
+use crate::consent::{Action, Answer, Risk};
+use crate::error::{CallError, Error};
+use crate::session::Session;
+use crate::words::Words;
+
+/// The session that is carried to the function.
+pub fn session() -> Result<Current, Error> {
+    required()
+}
+
+/// Tells the compiler what a body returns; there is never one.
+pub fn expected<T>() -> Option<T> {
+    None
+}
+
+/// What a function with `#[sayso::tool]` returns.
+#[diagnostic::on_unimplemented(
+    message = "a tool returns a `Result`, so that it can be told whether it failed",
+    label = "this is no `Result`"
+)]
+pub trait Returns {
+    /// What it gives.
+    type Value;
+    /// Why it failed.
+    type Error;
+}
+
+impl<T, E> Returns for Result<T, E> {
+    type Value = T;
+    type Error = E;
+}
+
+/// One call of such a function.
+pub struct Decorated {
+    tool: &'static str,
+    risk: Risk,
+    says: Option<String>,
+    done: Option<String>,
+    limit: Option<Duration>,
+    asks: Option<Asks>,
+}
+
+/// What is asked before.
+struct Asks {
+    consequence: String,
+    irreversible: bool,
+    patience: Option<Duration>,
+    arguments: Vec<(&'static str, Bound)>,
+    /// Of them, those that the person does not hear otherwise.
+    unsaid: Vec<String>,
+}
+
+impl Decorated {
+    /// A call of this tool.
+    pub fn new(tool: &'static str, risk: Risk) -> Self {
+        Self { tool, risk, says: None, done: None, limit: None, asks: None }
+    }
+
+    /// What it does.
+    #[must_use]
+    pub fn says(mut self, says: String) -> Self {
+        self.says = Some(says);
+        self
+    }
+
+    /// What is told when it is done.
+    #[must_use]
+    pub fn done(mut self, done: String) -> Self {
+        self.done = Some(done);
+        self
+    }
+
+    /// How long it may take.
+    #[must_use]
+    pub fn within(mut self, limit: Duration) -> Self {
+        self.limit = Some(limit);
+        self
+    }
+
+    /// The person is asked before.
+    #[must_use]
+    pub fn asks(mut self, consequence: String, irreversible: bool, patience: Option<Duration>) -> Self {
+        let (arguments, unsaid) = (Vec::new(), Vec::new());
+        self.asks = Some(Asks { consequence, irreversible, patience, arguments, unsaid });
+        self
+    }
+
+    /// An argument that the answer is bound to.
+    #[must_use]
+    pub fn bind(mut self, name: &'static str, bound: Bound, unsaid: bool) -> Self {
+        if let Some(asks) = &mut self.asks {
+            if unsaid {
+                asks.unsaid.push(format!("{name}: {bound}"));
+            }
+            asks.arguments.push((name, bound));
+        }
+        self
+    }
+
+    /// Asks if it must, announces, runs, and reports. Until the person has said yes, `body` is not polled.
+    pub async fn run<T, E, F>(self, session: &Session, body: F) -> Result<T, CallError<E>>
+    where
+        E: fmt::Display,
+        F: Future<Output = Result<T, E>>,
+    {
+        let body = within(session, body);
+        let open = match self.asks {
+            None => {
+                let says = self.says.unwrap_or_else(|| format!("Using {}.", self.tool));
+                let call = session.tool(self.tool).says(says);
+                let call = if self.risk == Risk::Low { call } else { call.medium_risk() };
+                call.start().await?
+            }
+            Some(asks) => {
+                let action = asks.action(self.tool, self.risk, self.says.unwrap_or_default())?;
+                match session.ask(action).await? {
+                    Answer::Granted(granted) => session.begin(granted).await?,
+                    Answer::Refused(why) => return Err(CallError::Refused(why)),
+                }
+            }
+        };
+        open.success(self.done.map(Words::new)).run(body, self.limit).await
+    }
+}
+
+impl Asks {
+    fn action(self, tool: &str, risk: Risk, mut says: String) -> Result<Action, Error> {
+        // Nobody consents to what was not said.
+        if !self.unsaid.is_empty() {
+            says = format!("{says} ({})", self.unsaid.join(", "));
+        }
+        let arguments = Bound::record(self.arguments).finish()?;
+        let action = Action::new(tool, arguments).risk(risk).says(says).consequence(self.consequence);
+        let action = if self.irreversible { action.irreversible() } else { action };
+        Ok(match self.patience {
+            Some(patience) => action.within(patience),
+            None => action,
+        })
+    }
+}
+
+impl fmt::Debug for Decorated {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Decorated").field(&self.tool).finish()
+    }
+}

@@ -1,0 +1,206 @@
+//! A tool of rig that asks before every call.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rig_core::serde_json::{self, Value};
+use rig_core::tool::{Tool, ToolContext, ToolExecutionError};
+
+use super::line::{Ended, Lines, No, Slot, Wish, order};
+use crate::consent::{Action, Risk, told_to_model};
+
+type Say<A> = Arc<dyn Fn(&A) -> String + Send + Sync>;
+
+/// So long a call may take, if nothing is said.
+const TOOL_TIME: Duration = Duration::from_mins(2);
+
+/// A tool of rig that asks before every call, made by [`Adapter::asks`](super::Adapter::asks). It is run only on a yes to
+/// exactly its arguments, and once; a refusal is told to the model in plain words.
+///
+/// ```
+/// use rig_core::tool::{PortableTool, Tool, ToolContext};
+/// use sayso::{Hub, rig::Adapter};
+///
+/// struct Delete;
+///
+/// impl PortableTool for Delete {
+///     const NAME: &'static str = "delete";
+///     type Args = u64;
+///     type Output = String;
+///     type Error = std::io::Error;
+///
+///     fn description(&self) -> String {
+///         "Deletes a record.".to_owned()
+///     }
+///
+///     fn parameters(&self) -> rig_core::serde_json::Value {
+///         rig_core::serde_json::json!({ "type": "integer" })
+///     }
+///
+///     async fn call(&self, record: u64) -> Result<String, std::io::Error> {
+///         Ok(format!("{record} is gone"))
+///     }
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), sayso::Error> {
+/// let hub = Hub::embedded().agent("records").open()?;
+/// let delete = Adapter::new(&hub).asks(Delete).irreversible().says(|record| format!("Delete record {record}."));
+/// // Nobody drives a run here, so there is nobody to ask, and that means no.
+/// let refused = Tool::call(&delete, &mut ToolContext::new(), 17.into()).await.unwrap_err();
+/// assert!(refused.is_refusal());
+/// # Ok(())
+/// # }
+/// ```
+#[must_use = "an agent has to be given it"]
+pub struct Asking<T: Tool> {
+    tool: T,
+    risk: Risk,
+    irreversible: bool,
+    says: Option<Say<T::Args>>,
+    consequence: Option<Say<T::Args>>,
+    answer_time: Option<Duration>,
+    limit: Duration,
+    lines: Lines,
+}
+
+impl<T: Tool> Asking<T> {
+    pub(super) fn new(tool: T, lines: Lines) -> Self {
+        let (says, consequence) = (None, None);
+        let risk = Risk::High;
+        Self {
+            tool,
+            risk,
+            irreversible: false,
+            says,
+            consequence,
+            answer_time: None,
+            limit: TOOL_TIME,
+            lines,
+        }
+    }
+
+    /// How much harm it could do. It is asked for in any case.
+    pub fn risk(mut self, risk: Risk) -> Self {
+        self.risk = risk;
+        self
+    }
+
+    /// It can never be undone.
+    pub fn irreversible(mut self) -> Self {
+        self.irreversible = true;
+        self
+    }
+
+    /// What a call does, for somebody who sees nothing.
+    pub fn says(mut self, says: impl Fn(&T::Args) -> String + Send + Sync + 'static) -> Self {
+        self.says = Some(Arc::new(says));
+        self
+    }
+
+    /// What comes of a call.
+    pub fn consequence(mut self, consequence: impl Fn(&T::Args) -> String + Send + Sync + 'static) -> Self {
+        self.consequence = Some(Arc::new(consequence));
+        self
+    }
+
+    /// How long a person has to answer; five minutes if nothing is said.
+    pub fn answer_within(mut self, time: Duration) -> Self {
+        self.answer_time = Some(time);
+        self
+    }
+
+    /// How long a call may take; two minutes if nothing is said.
+    pub fn within(mut self, limit: Duration) -> Self {
+        self.limit = limit;
+        self
+    }
+
+    fn action(&self, written: &str, arguments: &T::Args) -> Action {
+        let says = match &self.says {
+            Some(says) => says(arguments),
+            None => format!("Call {} with {written}.", T::NAME),
+        };
+        let consequence = match &self.consequence {
+            Some(consequence) => consequence(arguments),
+            None if self.irreversible => "It cannot be undone.".to_owned(),
+            None => "It could do harm.".to_owned(),
+        };
+        let action = Action::new(T::NAME, written).says(says).consequence(consequence).risk(self.risk);
+        let action = if self.irreversible { action.irreversible() } else { action };
+        match self.answer_time {
+            Some(time) => action.within(time),
+            None => action,
+        }
+    }
+}
+
+impl<T: Tool> Tool for Asking<T> {
+    const NAME: &'static str = T::NAME;
+    type Args = Value;
+    type Output = T::Output;
+    type Error = ToolExecutionError;
+
+    fn description(&self) -> String {
+        self.tool.description()
+    }
+
+    fn parameters(&self) -> Value {
+        self.tool.parameters()
+    }
+
+    async fn call(
+        &self,
+        context: &mut ToolContext,
+        arguments: Value,
+    ) -> Result<T::Output, ToolExecutionError> {
+        let written = arguments.to_string();
+        // Without a session there is nobody to ask, and that means no.
+        let orders = context.get::<Slot>().ok().flatten().and_then(|slot| self.lines.of(&slot.0));
+        let Some(orders) = orders else { return Err(refused("nobody could be asked")) };
+        let arguments: T::Args = match serde_json::from_value(arguments) {
+            Ok(arguments) => arguments,
+            Err(error) => {
+                let says =
+                    format!("The model called {} in a way that cannot be used. Nothing was done.", T::NAME);
+                let _ = order(&orders, Wish::Note(says)).await;
+                let tells = format!("The arguments cannot be used: {error}. Nothing was done.");
+                return Err(ToolExecutionError::invalid_args(tells));
+            }
+        };
+        let action = self.action(&written, &arguments);
+        let end = match order(&orders, Wish::Ask(action)).await {
+            Ok(end) => end,
+            Err(No::Refused(why)) => return Err(refused(&why.to_string())),
+            Err(No::Error(error)) => return Err(refused(&format!("nobody could be asked: {error}"))),
+            Err(No::Gone) => return Err(refused("nobody could be asked")),
+        };
+        match tokio::time::timeout(self.limit, self.tool.call(context, arguments)).await {
+            Ok(Ok(output)) => {
+                let _ = end.send(Ended::Done);
+                Ok(output)
+            }
+            Ok(Err(error)) => {
+                let error = self.tool.map_error(error);
+                let _ = end.send(Ended::Failed(error.message().to_owned()));
+                Err(error)
+            }
+            Err(_) => {
+                let _ = end.send(Ended::TimedOut);
+                Err(ToolExecutionError::timeout(format!("{} took too long.", T::NAME)))
+            }
+        }
+    }
+}
+
+/// What the model is told.
+fn refused(why: &str) -> ToolExecutionError {
+    ToolExecutionError::refused(told_to_model(why))
+}
+
+impl<T: Tool> fmt::Debug for Asking<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Asking").field(&T::NAME).finish()
+    }
+}

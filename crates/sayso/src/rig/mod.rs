@@ -1,0 +1,263 @@
+//! An adapter for agents of [rig](https://docs.rs/rig-agent): rig's own loop runs as it is, and people hear it and are asked.
+//!
+//! - A tool that is dangerous is wrapped by [`Adapter::asks`]. It asks with the very arguments with which it is then run,
+//!   after all hooks of the agent; and where nobody can be asked, it is not run. It needs nothing else to be safe.
+//! - [`Adapter::prompt`] and [`Adapter::drive`] run the agent: what the model says is heard as it comes, tools that are not
+//!   wrapped are told before they run and when they end, and a tool that does not exist is told as well.
+//!
+//! - `asking`: the wrapper. `hook`: what rig tells while it runs. `line`: from both to the session.
+
+mod asking;
+mod hook;
+mod line;
+
+use std::collections::HashSet;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
+use rig_agent::agent::{Agent, AgentRunner, MultiTurnStreamItem, PromptResponse};
+use rig_agent::completion::PromptError;
+use rig_core::streaming::{Item, StreamEvent};
+use rig_core::tool::{Tool, ToolContext};
+
+pub use asking::Asking;
+
+use crate::hub::Hub;
+use crate::session::{Cause, Failure, Session};
+use hook::Narrator;
+use line::{Lines, Slot};
+
+/// The way from agents of rig to a hub.
+///
+/// ```
+/// use rig_core::tool::PortableTool;
+/// use sayso::{Hub, rig::Adapter};
+///
+/// struct Delete;
+///
+/// impl PortableTool for Delete {
+///     const NAME: &'static str = "delete";
+///     type Args = u64;
+///     type Output = String;
+///     type Error = std::io::Error;
+///
+///     fn description(&self) -> String {
+///         "Deletes a record.".to_owned()
+///     }
+///
+///     fn parameters(&self) -> rig_core::serde_json::Value {
+///         rig_core::serde_json::json!({ "type": "integer" })
+///     }
+///
+///     async fn call(&self, record: u64) -> Result<String, std::io::Error> {
+///         Ok(format!("{record} is gone"))
+///     }
+/// }
+///
+/// # fn main() -> Result<(), sayso::Error> {
+/// let hub = Hub::embedded().agent("records").open()?;
+/// let adapter = Adapter::new(&hub);
+/// let delete = adapter.asks(Delete).irreversible().says(|record| format!("Delete record {record}."));
+/// // `AgentBuilder::new(model).tool(delete).build()` is an agent that deletes nothing without a yes.
+/// # let _ = delete;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct Adapter {
+    hub: Hub,
+    lines: Lines,
+    /// The tools that ask and tell for themselves.
+    wrapped: Arc<Mutex<HashSet<&'static str>>>,
+}
+
+impl Adapter {
+    /// For agents whose sessions are heard at this hub.
+    pub fn new(hub: &Hub) -> Self {
+        Self { hub: hub.clone(), lines: Lines::default(), wrapped: Arc::default() }
+    }
+
+    /// A tool that is asked for before every call. It is of high risk if nothing else is said.
+    pub fn asks<T: Tool>(&self, tool: T) -> Asking<T> {
+        self.wrapped.lock().unwrap_or_else(PoisonError::into_inner).insert(T::NAME);
+        Asking::new(tool, self.lines.clone())
+    }
+
+    /// Does what a person asks, in a session of its own: from its start to one honest end.
+    ///
+    /// ```no_run
+    /// # async fn run(adapter: sayso::rig::Adapter, agent: rig_agent::Agent) -> Result<(), sayso::rig::Error> {
+    /// let response = adapter.prompt(&agent, "Delete record 17.").await?;
+    /// println!("{}", response.output());
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn prompt(&self, agent: &Agent, request: impl Into<String>) -> Result<PromptResponse, Error> {
+        let request = request.into();
+        let session = self.hub.session(request.as_str()).start().await?;
+        let came = self.drive(&session, agent.prompt(request), ToolContext::new()).await;
+        match &came {
+            Ok(_) => session.finish("The answer is complete.").await?,
+            // It is over already.
+            Err(Error::Session(crate::Error::Stopped(_))) => drop(session),
+            Err(error) => session.fail(error.failure()).await?,
+        }
+        came
+    }
+
+    /// Drives a run in a session that is there already, and that its owner ends. The context is what the agent's tools get.
+    ///
+    /// ```no_run
+    /// # async fn run(hub: &sayso::Hub, adapter: sayso::rig::Adapter, agent: rig_agent::Agent) -> Result<(), Box<dyn std::error::Error>> {
+    /// let session = hub.session("Tidy up.").start().await?;
+    /// let run = agent.prompt("Tidy up.").max_turns(8);
+    /// match adapter.drive(&session, run, rig_core::tool::ToolContext::new()).await {
+    ///     Ok(_) => session.finish("All is tidy.").await?,
+    ///     Err(error) => session.fail(error.failure()).await?,
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn drive(
+        &self,
+        session: &Session,
+        run: AgentRunner,
+        mut context: ToolContext,
+    ) -> Result<PromptResponse, Error> {
+        let (line, mut inbox) = self.lines.open(session.id());
+        if context.insert(Slot(session.id().to_owned())).is_err() {
+            return Err(Error::Session(crate::Error::Malformed(
+                "the tools' context takes no session".to_owned(),
+            )));
+        }
+        session.think("Asking the model.").await?;
+        let narrator = Narrator::new(line.orders(), self.wrapped.clone());
+        let mut stream = run.tool_context(context).add_hook(narrator).stream();
+        // Calls that are being asked for, or run. Who stops here says that they were left.
+        let mut calls = FuturesUnordered::new();
+        let mut response = None;
+        loop {
+            tokio::select! {
+                // Whatever the loop said before is heard before what follows from it.
+                biased;
+                stop = session.stopped() => return Err(crate::Error::Stopped(stop).into()),
+                Some(told) = calls.next() => told?,
+                Some(order) = inbox.recv() => calls.push(order.done(session)),
+                item = stream.next() => match item {
+                    None => break,
+                    Some(Err(error)) => return Err(Error::Run(Box::new(error))),
+                    Some(Ok(item)) => {
+                        if let Some(done) = heard(session, item).await? {
+                            response = Some(done);
+                        }
+                    }
+                },
+            }
+        }
+        while let Some(told) = calls.next().await {
+            told?;
+        }
+        session.output_done().await?;
+        response.ok_or(Error::Nothing)
+    }
+}
+
+/// Tells what the run gives; the last of it is its response.
+async fn heard(session: &Session, item: MultiTurnStreamItem) -> Result<Option<PromptResponse>, crate::Error> {
+    match item {
+        MultiTurnStreamItem::StreamAssistantItem(Item::Event(StreamEvent::Text { text, .. })) => {
+            session.output(text).await?;
+        }
+        MultiTurnStreamItem::ModelTurnRetried { .. } => {
+            session.think("That answer is not taken. Asking the model again.").await?;
+        }
+        MultiTurnStreamItem::FinalResponse(response) => return Ok(Some(response)),
+        _ => {}
+    }
+    Ok(None)
+}
+
+impl fmt::Debug for Adapter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Adapter").finish_non_exhaustive()
+    }
+}
+
+/// Why a run came to nothing. Where [`Adapter::prompt`] had the session, listeners have been told.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Error {
+    /// Nothing could be said: the person stopped the session, or the hub is not there.
+    Session(crate::Error),
+    /// Rig's own loop failed.
+    Run(Box<PromptError>),
+    /// Rig's own loop ended without a response.
+    Nothing,
+}
+
+impl Error {
+    /// What listeners are told. Whoever ends the session itself says this. The details stay with the author: an endpoint's
+    /// own words may hold anything.
+    ///
+    /// ```
+    /// # async fn ended(session: sayso::Session, error: sayso::rig::Error) -> Result<(), sayso::Error> {
+    /// session.fail(error.failure()).await
+    /// # }
+    /// ```
+    pub fn failure(&self) -> Failure {
+        let (code, words, cause) = match self {
+            Self::Session(error) => {
+                ("AGENT_FAILED", format!("The agent had to stop: {error}."), Cause::Unknown)
+            }
+            Self::Nothing => ("MODEL_SILENT", "The model gave no answer.".to_owned(), Cause::Unknown),
+            Self::Run(error) => match &**error {
+                PromptError::MaxTurns { max_turns, .. } => (
+                    "MODEL_TOO_MANY_ROUNDS",
+                    format!("The model was asked {max_turns} times and came to no answer."),
+                    Cause::Unknown,
+                ),
+                PromptError::Memory(_) => {
+                    ("MEMORY_FAILED", "The agent's memory could not be used.".to_owned(), Cause::Unknown)
+                }
+                PromptError::Cancelled { reason, .. } => {
+                    ("AGENT_STOPPED", format!("The agent was stopped: {reason}."), Cause::Unknown)
+                }
+                PromptError::UnknownToolCall { tool_name, .. } => (
+                    "NO_SUCH_TOOL",
+                    format!("The model wanted the tool {tool_name:?}, which it does not have."),
+                    Cause::Permanent,
+                ),
+                _ => ("MODEL_FAILED", "The model's service failed.".to_owned(), Cause::Unknown),
+            },
+        };
+        Failure::new(words).code(code).cause(cause)
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Session(error) => error.fmt(f),
+            Self::Run(error) => error.fmt(f),
+            Self::Nothing => f.write_str("the run ended without a response"),
+        }
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Session(error) => Some(error),
+            Self::Run(error) => Some(&**error),
+            Self::Nothing => None,
+        }
+    }
+}
+
+impl From<crate::Error> for Error {
+    fn from(error: crate::Error) -> Self {
+        Self::Session(error)
+    }
+}

@@ -1,0 +1,8 @@
+//! A tool waits.
+
+#[sayso::tool]
+fn pay() -> Result<(), String> {
+    Ok(())
+}
+
+fn main() {}

@@ -1,0 +1,8 @@
+//! There are three risks.
+
+#[sayso::tool(risk = "huge")]
+async fn pay() -> Result<(), String> {
+    Ok(())
+}
+
+fn main() {}

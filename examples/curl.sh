@@ -1,0 +1,73 @@
+#!/bin/sh
+# An agent in shell, with curl alone: it asks before it transfers money, and does so only on a yes.
+# It speaks to a running `sayso serve`: SAYSO_URL says where (http://127.0.0.1:8787 if it does not), SAYSO_TOKEN lets it in.
+# Exit codes: 0 if it ran as it should, whatever the answer; 1 if something went wrong; 2 if there is no hub to speak to.
+set -u
+url=${SAYSO_URL:-http://127.0.0.1:8787} session='' wait=60
+url=${url%/}
+
+# call METHOD PATH [TYPE BODY]: leaves the answer in $answer, or ends with a sentence that says why there is none.
+call() {
+    method=$1 path=$2 type=${3:-application/json} body=${4:-}
+    answer=$({ [ -z "${SAYSO_TOKEN:-}" ] || printf 'Authorization: Bearer %s\n' "$SAYSO_TOKEN"; } |
+        curl -sS --max-time $((wait + 30)) -X "$method" -H @- -H "Content-Type: $type" -w '\n%{http_code}' \
+            ${4:+--data-binary} ${4:+"$body"} "$url/agent/v1/sessions$path" 2>&1) ||
+        die 2 "There is no hub at $url: $(printf '%s' "$answer" | sed -n 1p). Start one with: sayso serve"
+    status=$(printf '%s\n' "$answer" | sed -n '$p')
+    answer=$(printf '%s\n' "$answer" | sed '$d')
+    case $status in
+    2??) ;;
+    401 | 403) die 1 "The hub at $url does not let this agent in. Set SAYSO_TOKEN to an agent's token: sayso token new" ;;
+    404) session='' && die 1 "The session is over: the person stopped it, or the hub has ended it." ;;
+    *) die 1 "The hub refused it ($status): $(member title) $(printf '%s' "$answer" | sed -n 's/.*"findings"://p')" ;;
+    esac
+}
+
+# The text of a member of the answer; what is read here has no quotation marks in it.
+member() { printf '%s' "$answer" | sed -n "s/.*\"$1\":\"\\([^\"]*\\)\".*/\\1/p"; }
+
+# say EVENT…: all of them are told, or none.
+say() { call POST "/$session/events" application/x-ndjson "$(printf '%s\n' "$@")"; }
+
+event() { printf '{"type":"aaep:agent.%s","urgency":"normal",%s}' "$1" "$2"; }
+
+# A session that was begun is not left open.
+die() {
+    code=$1 && shift
+    printf '%s\n' "$*" >&2
+    [ -z "$session" ] || (
+        left=$session session=''
+        call POST "/$left/events" application/json '{"type":"aaep:agent.session.errored","error_category":"unknown",
+            "recoverable":false,"summary_normal":"The agent had to stop in the middle of its work."}'
+    ) 2>/dev/null
+    exit "$code"
+}
+trap 'die 1 "It was interrupted; nothing more is done."' INT TERM
+
+command -v curl >/dev/null || { echo "This needs curl." >&2 && exit 2; }
+call POST '' application/json '{"summary_normal":"Moving 250 euro to your savings.","urgency":"normal",
+    "localization_hints":{"primary_language":"en"}}'
+session=$(member session_id)
+say "$(event state.changed '"to_state":"thinking","summary_normal":"Looking at both accounts."')"
+
+# The answer is bound to exactly this call, and so is the call to the answer.
+bound='"tool":"transfer","arguments":{"amount":"250.00","from":"checking","to":"savings"},"risk_level":"high","irreversible":true'
+call POST "/$session/confirmations" application/json "{$bound,\"timeout_seconds\":300,\"default_decision\":\"reject\",
+    \"action\":\"Transfer 250 euro from checking to savings.\",\"consequence\":\"The money moves at once.\",
+    \"summary_normal\":\"May I transfer 250 euro from checking to savings? The money moves at once.\"}"
+question=$(member reply_token)
+while call GET "/$session/replies/$question?wait=$wait" && [ "$(member status)" = pending ]; do :; done
+
+if [ "$(member decision)" = accept ]; then
+    say "$(event state.changed '"to_state":"calling_tool","summary_normal":"Transferring the money."')" \
+        "$(event tool.invoked "$bound,\"tool_call_id\":\"call_1\",\"summary_normal\":\"Transferring 250 euro to savings.\"")"
+    words='The money is in your savings.' # This is where the bank would be asked.
+    say "$(event tool.completed '"tool":"transfer","tool_call_id":"call_1","status":"success","summary_normal":"Transferred."')" \
+        "$(event state.changed '"to_state":"thinking","summary_normal":"Looking at the receipt."')"
+else
+    [ "$(member status)" != stopped ] || { session='' && die 1 "The person stopped the session. Nothing was transferred."; }
+    words="Nothing was transferred: the answer was no (by $(member by))."
+fi
+call POST "/$session/output?complete=true" text/plain "$words"
+say "$(event session.completed "\"summary_normal\":\"$words\"")"
+printf '%s\n' "$words"
