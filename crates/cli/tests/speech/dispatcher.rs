@@ -32,11 +32,22 @@ pub(crate) struct Dispatcher {
 
 impl Dispatcher {
     pub(crate) fn starts() -> Self {
+        let mut dispatcher = Self::absent();
+        dispatcher.appears();
+        dispatcher
+    }
+
+    /// One that does not run yet.
+    pub(crate) fn absent() -> Self {
         let folder = tempfile::tempdir().unwrap();
+        Self { folder, told: channel().1, line: Arc::default(), texts: 0 }
+    }
+
+    pub(crate) fn appears(&mut self) {
         let (tell, told) = channel();
-        let line = Arc::new(Mutex::new(None));
-        let dispatcher = Self { folder, told, line: Arc::clone(&line), texts: 0 };
-        let listener = UnixListener::bind(dispatcher.socket()).unwrap();
+        self.told = told;
+        let line = Arc::clone(&self.line);
+        let listener = UnixListener::bind(self.socket()).unwrap();
         std::thread::spawn(move || {
             let mut texts = 0;
             for stream in listener.incoming() {
@@ -45,7 +56,6 @@ impl Dispatcher {
                 serve(&stream, &tell, &mut texts);
             }
         });
-        dispatcher
     }
 
     fn socket(&self) -> PathBuf {
@@ -196,17 +206,22 @@ fn serve(stream: &UnixStream, tell: &Sender<Told>, texts: &mut u32) {
     }
 }
 
-/// An `espeak-ng` that says nothing and tells the test what it was told.
-pub(crate) struct Espeak {
+/// A program that does nothing and tells the test what it was told.
+pub(crate) struct Program {
     told: Receiver<String>,
 }
 
-impl Espeak {
-    /// Puts one into a folder; `then` is what it does at last.
-    pub(crate) fn in_folder(folder: &Path, then: &str) -> Self {
-        let pipe = folder.join("espeak.fifo");
+impl Program {
+    /// Puts an `espeak-ng` into a folder; `then` is what it does at last.
+    pub(crate) fn espeak(folder: &Path, then: &str) -> Self {
+        Self::named("espeak-ng", folder, then)
+    }
+
+    /// Puts one into a folder.
+    pub(crate) fn named(name: &str, folder: &Path, then: &str) -> Self {
+        let pipe = folder.join(format!("{name}.fifo"));
         assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
-        let program = folder.join("espeak-ng");
+        let program = folder.join(name);
         let script = format!(
             "#!/bin/sh\n[ \"$1\" = --version ] && exit 0\n{{ echo \"with $*\"; /bin/cat; }} > '{}'\n{then}\n",
             pipe.display()

@@ -75,11 +75,8 @@ fn the_pace_is_the_persons() {
 fn without_a_pace_the_dispatchers_own_holds() {
     let (hub, mut dispatcher) = (Hub::open(), Dispatcher::starts());
     let _person = dispatcher.person(&hub.address, &[]);
-    loop {
-        match dispatcher.next() {
-            Told::Command(command) => assert!(!command.starts_with("SET self RATE"), "{command}"),
-            Told::Text(_) => break,
-        }
+    while let Told::Command(command) = dispatcher.next() {
+        assert!(!command.starts_with("SET self RATE"), "{command}");
     }
 }
 
@@ -91,6 +88,15 @@ fn leaving_ends_what_is_being_said() {
     person.types("quit");
     dispatcher.command("CANCEL self");
     assert_eq!(person.ends().1, 0);
+}
+
+#[test]
+fn that_there_is_no_hub_is_said_too() {
+    let mut dispatcher = Dispatcher::starts();
+    let person = dispatcher.person("127.0.0.1:1", &[]);
+    assert!(dispatcher.text().starts_with("error: cannot reach http://127.0.0.1:1"));
+    dispatcher.ends();
+    assert_eq!(person.ends().1, 2);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! No dispatcher, or one that goes away.
 
-use crate::dispatcher::{Dispatcher, Espeak};
+use crate::dispatcher::{Dispatcher, Program};
 use crate::hub::Hub;
 use crate::person::{Agent, Person};
 
@@ -31,10 +31,24 @@ fn with_nothing_that_speaks_it_is_said_so_and_what_is_said_is_printed() {
 }
 
 #[test]
+fn a_dispatcher_that_does_not_run_is_started() {
+    let (hub, mut dispatcher) = (Hub::open(), Dispatcher::absent());
+    let program = Program::named("speech-dispatcher", dispatcher.programs(), "");
+    let _person = dispatcher.person(&hub.address, &[]);
+    let started = program.next();
+    assert!(
+        started.starts_with("with --spawn --communication-method unix_socket --socket-path /"),
+        "{started}"
+    );
+    dispatcher.appears();
+    assert!(dispatcher.text().starts_with("notice: Listening to"));
+}
+
+#[test]
 fn without_a_dispatcher_espeak_speaks() {
     let hub = Hub::open();
     let folder = tempfile::tempdir().unwrap();
-    let espeak = Espeak::in_folder(folder.path(), "");
+    let espeak = Program::espeak(folder.path(), "");
     let mut person = person(&hub.address, folder.path());
     person.hears("Listening to");
     assert_eq!(espeak.next(), "with -b 1 --stdin -s 170 -v en");
@@ -51,7 +65,7 @@ fn without_a_dispatcher_espeak_speaks() {
 fn a_voice_that_espeak_does_not_have_is_replaced() {
     let hub = Hub::open();
     let folder = tempfile::tempdir().unwrap();
-    let espeak = Espeak::in_folder(folder.path(), "case \"$*\" in *-v*) exit 1;; esac");
+    let espeak = Program::espeak(folder.path(), "case \"$*\" in *-v*) exit 1;; esac");
     let _person = person(&hub.address, folder.path());
     assert_eq!(espeak.next(), "with -b 1 --stdin -s 170 -v en");
     let text = espeak.next();
@@ -63,7 +77,7 @@ fn a_voice_that_espeak_does_not_have_is_replaced() {
 fn where_espeak_cannot_speak_it_is_said_so() {
     let hub = Hub::open();
     let folder = tempfile::tempdir().unwrap();
-    let _espeak = Espeak::in_folder(folder.path(), "exit 1");
+    let _espeak = Program::espeak(folder.path(), "exit 1");
     let mut person = person(&hub.address, folder.path());
     person.hears("notice: Speech: espeak-ng cannot speak. From now on nothing is spoken, only written.");
     Agent::starts(hub.client());
@@ -73,7 +87,7 @@ fn where_espeak_cannot_speak_it_is_said_so() {
 #[test]
 fn when_the_dispatcher_dies_espeak_says_the_same_again() {
     let (hub, mut dispatcher) = (Hub::open(), Dispatcher::starts());
-    let espeak = Espeak::in_folder(dispatcher.programs(), "");
+    let espeak = Program::espeak(dispatcher.programs(), "");
     let mut person = dispatcher.person_there(&hub.address, &["--pace", "100"]);
     Agent::starts(hub.client());
     assert_eq!(dispatcher.text(), "session: local has begun. Moving money.");

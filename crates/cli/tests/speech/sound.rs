@@ -73,7 +73,7 @@ fn a_session_is_heard_in_order_and_what_is_critical_cuts_in() {
     let answer = sound("answer: You say no to question 1.");
     let find = |from: usize, to: usize, sound: &[i16], what: &str| {
         let (at, likeness) = Tape(&tape[from..to]).find(&known(sound));
-        eprintln!("{what} is heard at {:.1} s, {likeness:.2}", (from + at) as f64 / RATE as f64);
+        eprintln!("{what} is heard at {} ms, {likeness:.2}", (from + at) * 1000 / RATE);
         assert!(likeness > SAME, "{what} is not heard: {likeness}");
         from + at
     };

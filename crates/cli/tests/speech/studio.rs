@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use crate::tape::{RATE, Tape};
 
 /// Nothing takes longer that comes at all.
-const PATIENCE: Duration = Duration::from_secs(120);
+const PATIENCE: Duration = Duration::from_mins(2);
 
 pub(crate) struct Studio {
     folder: tempfile::TempDir,
@@ -195,10 +195,8 @@ impl Tap {
     pub(crate) fn until(&self, part: &str) {
         let mut lines = Vec::new();
         while !lines.last().is_some_and(|line: &String| line.contains(part)) {
-            match self.told.recv_timeout(PATIENCE) {
-                Ok(line) => lines.push(line),
-                Err(_) => panic!("no {part:?} after {lines:#?}"),
-            }
+            let Ok(line) = self.told.recv_timeout(PATIENCE) else { panic!("no {part:?} after {lines:#?}") };
+            lines.push(line);
         }
     }
 }

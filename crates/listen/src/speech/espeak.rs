@@ -10,10 +10,9 @@ use super::pace::Pace;
 use super::spoken::Spoken;
 use super::ssip::Lost;
 
-const PROGRAM: &str = "espeak-ng";
-
 /// Speaks by processes.
 pub(super) struct Espeak {
+    program: &'static str,
     pub(super) pace: Pace,
     /// What is being said, and with which voices it can be tried yet.
     saying: Option<Saying>,
@@ -26,11 +25,13 @@ struct Saying {
 }
 
 impl Espeak {
-    pub(super) async fn find(pace: Option<Pace>) -> Result<Self, String> {
-        let mut command = Command::new(PROGRAM);
+    pub(super) async fn find(program: &'static str, pace: Option<Pace>) -> Result<Self, String> {
+        let mut command = Command::new(program);
         command.arg("--version").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         match command.status().await {
-            Ok(status) if status.success() => Ok(Self { pace: pace.unwrap_or_default(), saying: None }),
+            Ok(status) if status.success() => {
+                Ok(Self { program, pace: pace.unwrap_or_default(), saying: None })
+            }
             Ok(_) => Err("espeak-ng does not run".to_owned()),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 Err("espeak-ng is not installed".to_owned())
@@ -73,7 +74,7 @@ impl Espeak {
     }
 
     fn begin(&mut self, text: String, mut voices: Vec<String>) -> Result<(), Lost> {
-        let mut command = Command::new(PROGRAM);
+        let mut command = Command::new(self.program);
         command.args(["-b", "1", "--stdin", "-s", &self.pace.words_per_minute().to_string()]);
         if let Some(voice) = voices.pop().filter(|voice| !voice.is_empty()) {
             command.args(["-v", &voice]);

@@ -30,7 +30,7 @@ use std::sync::Arc;
 use tokio::sync::mpsc;
 
 use crate::{Announcement, Voice};
-use speaking::{Engine, Order, Progress};
+use speaking::{Order, Progress, Sources};
 use spoken::Spoken;
 
 /// Speaks announcements. It needs a Tokio runtime around it.
@@ -68,11 +68,12 @@ impl Speaker {
     ///
     /// Without a pace, speech-dispatcher keeps the one that the person has set there.
     pub async fn start(pace: Option<Pace>) -> Result<Self, NoVoice> {
-        let engine = Engine::find(pace).await?;
+        let sources = Sources::usual();
+        let engine = sources.find(pace).await?;
         let (orders, inbox) = mpsc::unbounded_channel();
         let progress = Arc::new(Progress::default());
         let pace = pace.unwrap_or(engine.pace());
-        tokio::spawn(speaking::run(engine, inbox, Arc::clone(&progress)));
+        tokio::spawn(speaking::run(sources, engine, inbox, Arc::clone(&progress)));
         Ok(Self { orders, progress, given: 0, last: None, pace })
     }
 }

@@ -50,6 +50,37 @@ impl Progress {
     }
 }
 
+/// Where voices are found.
+#[derive(Clone, Debug)]
+pub(super) struct Sources {
+    pub(super) dispatcher: Result<Place, String>,
+    /// The program.
+    pub(super) espeak: &'static str,
+}
+
+impl Sources {
+    pub(super) fn usual() -> Self {
+        Self { dispatcher: Place::usual(), espeak: "espeak-ng" }
+    }
+
+    pub(super) async fn find(&self, pace: Option<Pace>) -> Result<Engine, NoVoice> {
+        match self.dispatcher(pace).await {
+            Ok(connection) => Ok(Engine::Dispatcher(connection)),
+            Err(dispatcher) => match Espeak::find(self.espeak, pace).await {
+                Ok(espeak) => Ok(Engine::Espeak(espeak)),
+                Err(espeak) => Err(NoVoice { dispatcher, espeak }),
+            },
+        }
+    }
+
+    async fn dispatcher(&self, pace: Option<Pace>) -> Result<Connection, String> {
+        match &self.dispatcher {
+            Ok(place) => Connection::open(place, pace).await,
+            Err(why) => Err(why.clone()),
+        }
+    }
+}
+
 /// What speaks.
 pub(super) enum Engine {
     Dispatcher(Connection),
@@ -78,20 +109,6 @@ struct Saying {
 }
 
 impl Engine {
-    pub(super) async fn find(pace: Option<Pace>) -> Result<Self, NoVoice> {
-        let dispatcher = match Place::usual() {
-            Ok(place) => Connection::open(&place, pace).await,
-            Err(why) => Err(why),
-        };
-        match dispatcher {
-            Ok(connection) => Ok(Self::Dispatcher(connection)),
-            Err(dispatcher) => match Espeak::find(pace).await {
-                Ok(espeak) => Ok(Self::Espeak(espeak)),
-                Err(espeak) => Err(NoVoice { dispatcher, espeak }),
-            },
-        }
-    }
-
     pub(super) fn pace(&self) -> Pace {
         match self {
             Self::Dispatcher(connection) => connection.pace(),
@@ -159,11 +176,12 @@ impl Engine {
 
 /// Speaks until nobody orders anything any more.
 pub(super) async fn run(
+    sources: Sources,
     engine: Engine,
     mut orders: mpsc::UnboundedReceiver<Order>,
     progress: std::sync::Arc<Progress>,
 ) {
-    let mut task = Speaking { engine, saying: None, is_proven: false, progress };
+    let mut task = Speaking { sources, engine, saying: None, is_proven: false, progress };
     loop {
         let late = task.saying.as_ref().and_then(|saying| saying.late);
         tokio::select! {
@@ -190,6 +208,7 @@ async fn until(late: Option<Instant>) {
 }
 
 struct Speaking {
+    sources: Sources,
     engine: Engine,
     saying: Option<Saying>,
     /// A dispatcher has said something from beginning to end: should it be lost, it is worth to be reached again.
@@ -287,15 +306,17 @@ impl Speaking {
         let _ = timeout(MOMENT, self.engine.stop()).await;
         let pace = self.engine.pace();
         if std::mem::take(&mut self.is_proven)
-            && let Ok(place) = Place::usual()
-            && let Ok(connection) = Connection::open(&place, Some(pace)).await
+            && let Ok(connection) = self.sources.dispatcher(Some(pace)).await
         {
             self.engine = Engine::Dispatcher(connection);
             self.progress.tell(format!("Speech: {name} {why}. It was reached again."));
             return;
         }
         let next = match self.engine {
-            Engine::Dispatcher(_) => Espeak::find(Some(pace)).await.map_err(|also| format!(", and {also}")),
+            Engine::Dispatcher(_) => {
+                let espeak = Espeak::find(self.sources.espeak, Some(pace)).await;
+                espeak.map_err(|also| format!(", and {also}"))
+            }
             Engine::Espeak(_) | Engine::None => Err(String::new()),
         };
         let (engine, text) = match next {

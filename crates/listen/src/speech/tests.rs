@@ -1,8 +1,11 @@
 //! Whatever a producer writes, the dispatcher gets one text and no command of the producer's.
 
 use proptest::prelude::*;
-use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, DuplexStream};
 
+use std::sync::Arc;
+
+use super::speaking::{self, Engine, Order, Progress, Sources};
 use super::spoken::Spoken;
 use super::ssip::{Connection, Event, Fate};
 use crate::{Announcement, Kind, plain};
@@ -91,6 +94,50 @@ fn announcement(text: &str, language: Option<&str>) -> Announcement {
     let mut announcement = Announcement::own(Kind::Agent, text);
     announcement.language = language.map(Into::into);
     announcement
+}
+
+#[test]
+fn a_dispatcher_that_makes_no_sound_is_given_up() {
+    for (events, why) in
+        [("", "makes no sound"), ("701-1\r\n701-1\r\n701 BEGIN\r\n", "makes no sound"), ("x", "has ended")]
+    {
+        let runtime =
+            tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
+        runtime.block_on(async {
+            let (here, mut there) = tokio::io::duplex(1 << 20);
+            let server = tokio::spawn(async move {
+                let mut read = tokio::io::BufReader::new(&mut there);
+                let mut line = String::new();
+                while read.read_line(&mut line).await.is_ok_and(|read| read > 0) {
+                    let answer = match line.trim_end() {
+                        "SPEAK" => "230 OK\r\n".to_owned(),
+                        "One." => String::new(),
+                        "." if events == "x" => return,
+                        "." => format!("225-1\r\n225 OK\r\n{events}"),
+                        _ => "200 OK\r\n".to_owned(),
+                    };
+                    read.write_all(answer.as_bytes()).await.unwrap();
+                    line.clear();
+                }
+            });
+            let sources = Sources { dispatcher: Err("gone".to_owned()), espeak: "no-such-program" };
+            let connection = Connection::greet(Box::new(here), None).await.unwrap();
+            let (orders, inbox) = tokio::sync::mpsc::unbounded_channel();
+            let progress = Arc::new(Progress::default());
+            let spoken = Spoken::new(&announcement("One.", None), false).unwrap();
+            assert!(orders.send(Order::Say(1, spoken)).is_ok());
+            let run = speaking::run(sources, Engine::Dispatcher(connection), inbox, Arc::clone(&progress));
+            let run = tokio::spawn(run);
+            while progress.ended() == 0 {
+                tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+            }
+            let told = progress.news().unwrap();
+            assert_eq!(told, format!("Speech: speech-dispatcher {why}, and espeak-ng is not installed. From now on nothing is spoken, only written."));
+            drop(orders);
+            run.await.unwrap();
+            server.abort();
+        });
+    }
 }
 
 #[test]

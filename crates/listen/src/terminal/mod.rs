@@ -157,6 +157,9 @@ pub async fn run(settings: Settings, mut hooks: Hooks, out: impl Write) -> Resul
         talk.look();
     }
     following.abort();
+    if let Some(Failure(why)) = &failure {
+        talk.last_words(why).await;
+    }
     talk.leave().await;
     failure.map_or(Ok(()), Err)
 }

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use aaep::event::{Decision, ResponseKind};
+use aaep::event::{Decision, ResponseKind, Urgency};
 use aaep::{SessionId, SubscriptionId};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinSet;
@@ -17,6 +17,8 @@ use crate::{Announcement, Ear, Kind, Subject, Tastes};
 
 /// Between two looks at whether a voice is free.
 const VOICE: Duration = Duration::from_millis(50);
+/// For a voice to say why it ends.
+const LAST_WORDS: Duration = Duration::from_secs(20);
 /// For what is under way, and to say good-bye.
 const FAREWELL: Duration = Duration::from_secs(2);
 
@@ -202,6 +204,20 @@ impl<W: Write> Talk<W> {
             None => format!("What you asked for did not reach the hub: {why}. Try again."),
         };
         self.say(&Announcement::own(Kind::Error, text));
+    }
+
+    /// Why nothing more is heard is said aloud, too; whoever called prints it.
+    pub(super) async fn last_words(&mut self, why: &str) {
+        let mut announcement = Announcement::own(Kind::Error, why);
+        announcement.urgency = Urgency::Critical;
+        self.aloud.say(&announcement);
+        let said = async {
+            while self.aloud.is_busy() {
+                self.aloud.speak();
+                sleep(VOICE).await;
+            }
+        };
+        let _ = timeout(LAST_WORDS, said).await;
     }
 
     /// What is under way arrives first, then it is said that nobody listens any more.

@@ -179,9 +179,9 @@ fn a_voice_says_one_thing_at_a_time_and_the_critical_cuts_in() {
     talk.look();
     let hands_over = "bank cannot go on alone and hands over to a person. The reason: No.";
     assert_eq!(voice.0.lock().unwrap().0, ["One.", "(stop)", hands_over]);
-    for _ in 0..2 {
+    for _ in 0..3 {
         voice.0.lock().unwrap().1 = false;
         talk.look();
     }
-    assert_eq!(voice.0.lock().unwrap().0[3..], ["Two.", "Three."]);
+    assert_eq!(voice.0.lock().unwrap().0[3..], ["One.", "Two.", "Three."]);
 }
