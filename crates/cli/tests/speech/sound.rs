@@ -77,6 +77,12 @@ fn a_session_is_heard_in_order_and_what_is_critical_cuts_in() {
         assert!(likeness > SAME, "{what} is not heard: {likeness}");
         from + at
     };
+    // What was never said is not found: the ear of this test can tell sounds apart.
+    let never = sound("agent: The weather in Lagos is warm today, with some rain in the evening.");
+    let (_, likeness) = Tape(&tape).find(&known(&never));
+    assert!(likeness < SAME, "what was never said is heard: {likeness}");
+    eprintln!("what was never said: {likeness:.2}");
+
     let asked = find(0, tape.len(), &ask, "the question");
     let first = find(0, asked, &begun, "the beginning");
     let second = find(first, asked, &long, "the long sentence");
