@@ -92,3 +92,39 @@ fn a_session_is_heard_in_order_and_what_is_critical_cuts_in() {
     assert!(asked - second < long.len(), "the question waited for the end of the sentence");
     assert!(answered - again < long.len(), "Enter did not stop the sentence");
 }
+
+#[test]
+#[ignore = "needs PulseAudio and espeak-ng: cargo xtask speech"]
+fn without_a_dispatcher_espeak_is_heard() {
+    let (hub, studio) = (Hub::open(), Studio::opens());
+    let programs = tempfile::tempdir().unwrap();
+    let path = std::env::var_os("PATH").unwrap();
+    let espeak =
+        std::env::split_paths(&path).map(|folder| folder.join("espeak-ng")).find(|path| path.exists());
+    std::os::unix::fs::symlink(espeak.unwrap(), programs.path().join("espeak-ng")).unwrap();
+    let nowhere = format!("unix_socket:{}", programs.path().join("none").display());
+    let from = studio.position();
+    let mut person = Person::listens_as(&hub.address, &["--speech"], |command| {
+        studio.furnish(command);
+        command.env("PATH", programs.path()).env("SPEECHD_ADDRESS", nowhere)
+    });
+    person.hears("Listening to");
+    let heard = |from: usize, seconds: usize| {
+        studio.wait(|tape| tape.from(from).sounding() > seconds * RATE);
+        studio.silence();
+    };
+    heard(from, 2);
+    let from = studio.position();
+    let agent = Agent::starts(hub.client());
+    heard(from, 1);
+    let from = studio.position();
+    agent.writes(LONG, false);
+    agent.writes("", true);
+    studio.wait(|tape| tape.from(from).sounding() > KNOWN * RATE);
+    person.types("");
+    studio.silence();
+    let stopped = studio.recorded(from);
+    assert!(Tape(&stopped).sounding() < LONG.len() * RATE / 22, "Enter did not stop espeak-ng");
+    person.types("quit");
+    assert_eq!(person.ends().1, 0);
+}

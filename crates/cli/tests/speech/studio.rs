@@ -36,6 +36,13 @@ impl Studio {
     /// A folder for everything that these programs keep, so that nothing of the person's own is touched.
     fn command(&self, program: &str) -> Command {
         let mut command = Command::new(program);
+        self.furnish(&mut command);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        command
+    }
+
+    /// Lets a program be heard here.
+    pub(crate) fn furnish(&self, command: &mut Command) {
         let folder = self.folder.path();
         for name in ["HOME", "XDG_RUNTIME_DIR", "XDG_CONFIG_HOME", "XDG_CACHE_HOME"] {
             command.env(name, folder);
@@ -44,8 +51,6 @@ impl Studio {
         for name in ["DISPLAY", "DBUS_SESSION_BUS_ADDRESS", "SPEECHD_ADDRESS"] {
             command.env_remove(name);
         }
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        command
     }
 
     fn path(&self, name: &str) -> PathBuf {
