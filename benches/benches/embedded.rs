@@ -26,7 +26,7 @@ fn main() {
     let Ok(runtime) = runtime else { return println!("no runtime") };
     println!("{:<58} {:>9} {:>9} {:>9}", "an event without durability", "ns", "to a send", "allocs");
     let events = scale.pick(200_000, 2_000);
-    let send = runtime.block_on(sends(events));
+    let send = sends(events);
     row("a send on a bare channel to another thread", &send, &send);
     row("a send and an answer, one after the other", &runtime.block_on(answers(events / 4)), &send);
     for sessions in [1, 16, 256] {
@@ -71,7 +71,7 @@ fn row(name: &str, cost: &Cost, send: &Cost) {
 }
 
 /// Sends to a thread that takes all there is.
-async fn sends(count: usize) -> Cost {
+fn sends(count: usize) -> Cost {
     let (sender, mut receiver) = mpsc::unbounded_channel::<usize>();
     let taker = std::thread::spawn(move || {
         let mut sum = 0;
@@ -202,7 +202,7 @@ fn shaped(name: &str, boundaries: Vec<Boundary>, outputs: usize, send: &Cost) {
     };
     let mut shaper = Shaper::new(Arc::new(Wants { boundaries, ..Wants::default() }), Limits::default());
     let (mut time, mut between, mut sending, mut chunks, mut quiet) = (0.0, 0, 0, 0, 0_usize);
-    for session in 0..outputs + 1 {
+    for session in 0..=outputs {
         let events = events(session);
         for event in &events {
             let (since, region) = (Instant::now(), Region::new(ALLOCATOR));

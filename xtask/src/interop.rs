@@ -5,6 +5,7 @@ use std::process::Command;
 
 use crate::setup::{debian, works};
 use crate::stage::{command, root};
+use crate::{browser, npm};
 
 /// What is installed. Their own dependencies come as they are.
 const PACKAGES: [&str; 3] =
@@ -15,7 +16,24 @@ pub(crate) fn run() -> Result<(), String> {
     let folder = install()?;
     give_schemas(&folder).map_err(|error| format!("schemas for the suite: {error}"))?;
     let test = ["test", "-p", "sayso-cli", "--locked", "--test", "interop", "--", "--ignored", "--nocapture"];
-    command(Command::new(env!("CARGO")).args(test).current_dir(root()).env("INTEROP_CLIENTS", &folder))
+    let mut tests = Command::new(env!("CARGO"));
+    tests.args(test).current_dir(root()).env("INTEROP_CLIENTS", &folder);
+    if browser::there("AAEP's own web subscriber")? {
+        tests.env("INTEROP_SCRIPT", web_subscriber()?);
+    } else {
+        tests.args(["--skip", "web_subscriber"]);
+    }
+    command(&mut tests)
+}
+
+/// AAEP's own subscriber for React, with React, as one script. Its package names files as its entries that are not in it, so
+/// the module of ours takes its file by path.
+fn web_subscriber() -> Result<PathBuf, String> {
+    let packages = npm::install()?;
+    let script = packages.join("web_subscriber.js");
+    let module = root().join("crates/cli/tests/interop/web_subscriber.js");
+    npm::bundle(&packages, &module, &script)?;
+    Ok(script)
 }
 
 /// They live in the target folder, like all tools.

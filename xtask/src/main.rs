@@ -2,9 +2,12 @@
 
 mod asp;
 mod bench;
+mod browser;
 mod conformance;
 mod fuzz;
 mod interop;
+mod npm;
+mod page;
 mod setup;
 mod speech;
 mod stage;
@@ -16,11 +19,13 @@ use stage::Stages;
 
 const USAGE: &str = "usage: cargo xtask COMMAND
 
-  test                 set-up, format, clippy, all tests, published clients, speech, conformance table, switched-off rules, fuzzing
+  test                 set-up, format, clippy, all tests, published clients, speech, the page in a browser, conformance table, switched-off rules, fuzzing
   conformance [check]  writes docs/conformance.md, or says whether it is stale
   asp [check]          writes the diagram and table of docs/asp.md and docs/asp-vectors.json, or says whether they are stale
   interop              installs published clients of AAEP and runs them against the hub
   speech               installs speech-dispatcher and PulseAudio, and listens to what sayso says through them
+  browser              installs Debian's Chromium and tries the listening page in it
+  page                 tests the modules of the listening page in node
   rules [N]            runs each rule's test with its rule switched off and demands red; N takes every Nth rule
   fuzz [RUNS]          fuzzes each target, 200000 runs if not said
   bench [NAME] [quick] runs the benchmarks, or one of them; quick only shows that they run";
@@ -35,8 +40,10 @@ fn main() -> ExitCode {
         ["conformance", "check"] => stages.run("conformance", conformance::check),
         ["asp"] => stages.run("asp", asp::write),
         ["asp", "check"] => stages.run("asp", asp::check),
+        ["page"] => stages.run("page", page::run),
         ["interop"] => stages.run("interop", interop::run),
         ["speech"] => stages.run("speech", speech::run),
+        ["browser"] => stages.run("browser", browser::run),
         ["rules"] => stages.run("rules switched off", || switch_off::run(1)),
         ["rules", step] if step.parse::<usize>().is_ok_and(|step| step > 0) => {
             stages.run("rules switched off", || switch_off::run(step.parse().unwrap_or(1)));
@@ -64,10 +71,12 @@ fn test(stages: &mut Stages) {
         ["clippy", "--workspace", "--all-features", "--all-targets", "--locked", "--", "-D", "warnings"];
     stages.cargo("clippy", &clippy);
     stages.cargo("tests", &["test", "--workspace", "--locked"]);
+    stages.run("page", page::run);
     // What is optional there: the loop for chat completions, and the adapter for rig.
     stages.cargo("tests of all features", &["test", "-p", "sayso", "--all-features", "--locked"]);
     stages.run("interop", interop::run);
     stages.run("speech", speech::run);
+    stages.run("browser", browser::run);
     stages.run("conformance", conformance::check);
     stages.run("asp", asp::check);
     stages.run("rules switched off", || switch_off::run(1));

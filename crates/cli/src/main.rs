@@ -5,6 +5,7 @@ mod demo;
 mod file;
 mod listen;
 mod manifest;
+mod page;
 mod print;
 mod schema;
 mod serve;

@@ -7,6 +7,15 @@ use std::process::Command;
 const PLACE: &str = "127.0.0.1:";
 
 #[test]
+fn the_readme_shows_the_shortest_agent() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let readme = std::fs::read_to_string(root.join("README.md")).expect("README.md");
+    let hello = std::fs::read_to_string(root.join("crates/sayso/examples/hello.rs")).expect("the example");
+    let (_, code) = hello.split_once("\n\n").expect("what it is, and the code");
+    assert!(readme.contains(&format!("```rust\n{code}```")), "the README does not show:\n{code}");
+}
+
+#[test]
 fn the_readme_shows_what_is_printed() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let readme = std::fs::read_to_string(root.join("README.md")).expect("README.md");

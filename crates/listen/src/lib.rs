@@ -13,11 +13,13 @@
 //! - [`speech`]: such a voice: speech-dispatcher, or `espeak-ng`.
 //! - [`client`]: the way to a hub, by HTTP and SSE. It connects again by itself.
 //! - [`terminal`]: `sayso listen`, in lines.
+//! - [`page`]: the listening page, as files that a hub gives.
 
 mod announcement;
 pub mod client;
 mod ear;
 mod limits;
+pub mod page;
 mod plain;
 mod queue;
 pub mod speech;

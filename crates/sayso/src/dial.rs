@@ -68,14 +68,21 @@ impl Target {
     }
 
     /// Connects. Whom to trust under TLS is the system's to say.
+    #[cfg(feature = "openai")]
     pub(crate) async fn dial(&self) -> io::Result<Dialled> {
+        self.dial_trusting(None).await
+    }
+
+    /// Connects. Under TLS those are trusted, if nothing is said those whom the system trusts.
+    pub(crate) async fn dial_trusting(&self, trust: Option<&Arc<ClientConfig>>) -> io::Result<Dialled> {
         let stream = TcpStream::connect((self.host.as_str(), self.port)).await?;
         stream.set_nodelay(true)?;
         if !self.tls {
             return Ok(Dialled::Plain(stream));
         }
         let name = ServerName::try_from(self.host.clone()).map_err(io::Error::other)?;
-        let stream = TlsConnector::from(trusted()?).connect(name, stream).await?;
+        let trust = trust.map_or_else(trusted, |trust| Ok(Arc::clone(trust)))?;
+        let stream = TlsConnector::from(trust).connect(name, stream).await?;
         Ok(Dialled::Tls(Box::new(stream)))
     }
 }
@@ -89,12 +96,32 @@ fn trusted() -> io::Result<Arc<ClientConfig>> {
         if roots.is_empty() {
             return Err("the system trusts no certificate at all".to_owned());
         }
-        let provider = Arc::new(ring::default_provider());
-        let config = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
-        let config = config.map_err(|error: rustls::Error| error.to_string())?;
-        Ok(Arc::new(config.with_root_certificates(roots).with_no_client_auth()))
+        trusting(roots)
     });
     config.clone().map_err(io::Error::other)
+}
+
+/// Trusts the certificates of a file in PEM, and no others.
+#[cfg(feature = "client")]
+pub(crate) fn trusted_by(file: &std::path::Path) -> Result<Arc<ClientConfig>, String> {
+    use rustls::pki_types::CertificateDer;
+    use rustls::pki_types::pem::PemObject;
+    let said = |error: &dyn std::fmt::Display| format!("{}: {error}", file.display());
+    let mut roots = RootCertStore::empty();
+    for certificate in CertificateDer::pem_file_iter(file).map_err(|error| said(&error))? {
+        roots.add(certificate.map_err(|error| said(&error))?).map_err(|error| said(&error))?;
+    }
+    if roots.is_empty() {
+        return Err(said(&"there is no certificate in it"));
+    }
+    trusting(roots)
+}
+
+fn trusting(roots: RootCertStore) -> Result<Arc<ClientConfig>, String> {
+    let provider = Arc::new(ring::default_provider());
+    let config = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
+    let config = config.map_err(|error: rustls::Error| error.to_string())?;
+    Ok(Arc::new(config.with_root_certificates(roots).with_no_client_auth()))
 }
 
 /// A connection.

@@ -24,6 +24,8 @@ pub enum Error {
     NotStored(String),
     /// There is no way to the hub.
     Unreachable(String),
+    /// Whoever answers there cannot show that it is the hub; nothing was said to it.
+    NotTrusted(String),
     /// No session is carried to here; [`within`](crate::within) carries one.
     NoSession,
 }
@@ -137,6 +139,7 @@ impl fmt::Display for Error {
             Self::TooMuch(what) => write!(f, "too much: {what}"),
             Self::NotStored(why) => write!(f, "it could not be stored, so it did not happen: {why}"),
             Self::Unreachable(why) => write!(f, "the hub cannot be reached: {why}"),
+            Self::NotTrusted(why) => write!(f, "the hub is not to be trusted: {why}"),
             Self::NoSession => f.write_str("no session is carried to here"),
         }
     }

@@ -54,7 +54,7 @@ mod consent;
 #[doc(hidden)]
 pub mod decorator;
 mod desk;
-#[cfg(feature = "openai")]
+#[cfg(any(feature = "client", feature = "openai"))]
 mod dial;
 mod error;
 mod hub;

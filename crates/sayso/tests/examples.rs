@@ -130,6 +130,8 @@ fn frameworks_and_tools_do_nothing_where_nobody_listens() {
 async fn frameworks_and_tools_act_on_a_yes_and_only_then() {
     let mut stage = Stage::new(Kind::Embedded).await;
     for (name, decision, words, end) in [
+        ("hello", "accept", "", "session.completed"),
+        ("hello", "reject", "", "session.cancelled"),
         ("decorator", "accept", "Done; the receipt is 4711.\n", "session.completed"),
         ("decorator", "reject", "Nothing was moved: the person refused.\n", "session.cancelled"),
         ("middleware", "accept", "17 messages are gone.\n", "session.completed"),

@@ -143,7 +143,8 @@ fn hub(
     let assistant = start_on(bridge.clone(), Limits::default(), stage.clone());
     let manifest = manifest::text(&["sse", "websocket"]);
     let server = Server::new(bridge.clone(), Door::Open, wire::Limits::default(), hosts, manifest)
-        .with_demo(assistant.clone());
+        .with_demo(assistant.clone())
+        .with_assets(crate::page::assets(true));
     tokio::spawn(Arc::new(server).serve(listener));
     Ok((bridge, assistant))
 }

@@ -46,8 +46,8 @@ const SILENT: Line = line(
     "A kò dáhùn àwọn ìbéèrè: àkókò ọ̀kọ̀ọ̀kan máa ń parí lẹ́yìn ìṣẹ́jú àáyá díẹ̀, bẹ́ẹ̀kọ́ ni ìyẹn.",
 );
 const WHERE: Line = line(
-    "Others on this machine can listen and answer at",
-    "Otros en esta máquina pueden escuchar y responder en",
+    "Others on this machine can listen and answer in a browser at",
+    "Otros en esta máquina pueden escuchar y responder con un navegador en",
     "Àwọn mìíràn lórí ẹ̀rọ yìí lè gbọ́ kí wọ́n sì dáhùn ní",
 );
 

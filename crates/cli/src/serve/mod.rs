@@ -17,7 +17,7 @@ use wire::{Bridge, Door, Server, Tls, UnixSocket};
 
 use crate::print::{in_words, print, tell};
 use crate::watching::{self, Watching};
-use crate::{Outcome, demo};
+use crate::{Outcome, demo, page};
 use config::{Config, Flags, Loaded};
 
 #[derive(clap::Args)]
@@ -118,6 +118,7 @@ fn serve(config: &Config, watching: &Watching) -> Result<(), String> {
         if config.compat || config.demo_agent {
             server = server.with_demo(demo::start(bridge.clone(), config.demo));
         }
+        server = server.with_assets(page::assets(config.compat || config.demo_agent));
         let server = Arc::new(server.with_signed_manifest(signed).with_passes(passes).with_tls(tls));
         let unix = unix(config)?;
         tell(&format!("listening on {scheme}://{address}"));

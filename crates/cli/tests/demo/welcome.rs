@@ -16,11 +16,16 @@ fn it_says_first_what_it_does_and_how_to_answer() {
         "  cancel",
         "type yes or no; no answer means no",
         "quit to end",
-        "Others on this machine can listen and answer at http://127.0.0.1:",
+        "Others on this machine can listen and answer in a browser at http://127.0.0.1:",
     ] {
         assert!(said.contains(part), "{part}: {said}");
     }
     assert!(demo.get("/healthz").starts_with("HTTP/1.1 200"), "others find it there");
+    let page = demo.get("/");
+    assert!(
+        page.starts_with("HTTP/1.1 200") && page.contains("data-demo=\"yes\""),
+        "so does a browser: {page:.200}"
+    );
     demo.types("quit");
     assert_eq!(demo.end(), 0);
     assert_eq!(demo.printed.last().unwrap(), "notice: The demonstration has ended.");

@@ -7,6 +7,9 @@
     reason = "a test says what went wrong by panicking"
 )]
 
+#[allow(dead_code, unused_imports, reason = "the listening page's tests need more of it")]
+#[path = "../browser/chromium/mod.rs"]
+mod chromium;
 #[allow(dead_code, reason = "the hub's other tests need more of it")]
 #[path = "../serve/hub.rs"]
 mod hub;
@@ -17,6 +20,7 @@ mod messages;
 mod debugger;
 mod producer;
 mod suite;
+mod web_subscriber;
 
 /// A program of those that were installed.
 fn program(name: &str) -> std::process::Command {

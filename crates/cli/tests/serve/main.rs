@@ -29,6 +29,7 @@ mod limits;
 mod manifest;
 mod messages;
 mod observe;
+mod page;
 #[path = "../sayso/mod.rs"]
 mod sayso;
 mod shell;

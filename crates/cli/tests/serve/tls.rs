@@ -339,3 +339,26 @@ fn in_the_clear_beyond_this_machine_is_warned_of() {
     assert_eq!(open.status.code(), Some(2), "with TLS too");
     assert!(String::from_utf8_lossy(&open.stderr).contains("loopback"));
 }
+
+#[test]
+fn an_agent_speaks_to_whom_it_trusts_and_to_nobody_else() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("tokens").to_str().unwrap().to_owned();
+    let bank = token(&file, &["--role", "agent", "--name", "bank", "--agent-id", "bank"]);
+    let (known, other) = (certificate(folder.path(), "known"), certificate(folder.path(), "other"));
+    let hub = known.hub(&["--tokens", &file]);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let connect = || sayso::Hub::connect(format!("https://{}", hub.address)).token(bank.as_str());
+        let agent = connect().trust(&known.cert).open().await.unwrap();
+        let session = agent.session("Pay Ben.").start().await.unwrap();
+        session.finish("Paid.").await.unwrap();
+        // At once, and not after all of its patience.
+        for refused in [connect().trust(&other.cert).open().await, connect().open().await] {
+            let refused = refused.err();
+            assert!(matches!(refused, Some(sayso::Error::NotTrusted(_))), "{refused:?}");
+        }
+        let no_file = connect().trust(&known.key).open().await.err();
+        assert!(matches!(no_file, Some(sayso::Error::Malformed(_))), "{no_file:?}");
+    });
+}

@@ -11,7 +11,7 @@ use syn::{Error, Ident, LitStr, Result, Token, parenthesized};
 /// What stands in the brackets.
 #[derive(Default)]
 pub(crate) struct Attributes {
-    pub(crate) risk: Risk,
+    pub(crate) risk: Option<Risk>,
     pub(crate) irreversible: bool,
     /// The place of what makes it a tool that is asked for.
     pub(crate) asks: Option<Span>,
@@ -26,9 +26,8 @@ pub(crate) struct Attributes {
     pub(crate) skip: Vec<Ident>,
 }
 
-#[derive(Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Risk {
-    #[default]
     Low,
     Medium,
     High,
@@ -57,13 +56,14 @@ impl Attributes {
         match entry.name.to_string().as_str() {
             "risk" => {
                 let text = entry.text()?;
-                self.risk = match text.value().as_str() {
+                let risk = match text.value().as_str() {
                     "low" => Risk::Low,
                     "medium" => Risk::Medium,
                     "high" => Risk::High,
                     _ => return Err(Error::new(text.span(), "a risk is `low`, `medium` or `high`")),
                 };
-                if self.risk == Risk::High {
+                self.risk = Some(risk);
+                if risk == Risk::High {
                     self.asks.get_or_insert(text.span());
                 }
             }

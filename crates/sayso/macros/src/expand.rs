@@ -66,9 +66,12 @@ fn call(attributes: &Attributes, item: &ItemFn, function: &Function<'_>) -> Resu
         None => LitStr::new(&item.sig.ident.unraw().to_string(), item.sig.ident.span()),
     };
     let risk = match attributes.risk {
-        Risk::Low => quote!(Low),
-        Risk::Medium => quote!(Medium),
-        Risk::High => quote!(High),
+        Some(Risk::Low) => quote!(Low),
+        Some(Risk::Medium) => quote!(Medium),
+        Some(Risk::High) => quote!(High),
+        // Whoever says only that it cannot be undone has not said that it does little harm.
+        None if attributes.irreversible => quote!(High),
+        None => quote!(Low),
     };
     let mut call = quote!(::sayso::decorator::Decorated::new(#name, ::sayso::Risk::#risk));
     let mut heard = Vec::new();

@@ -54,7 +54,7 @@ use proc_macro::TokenStream;
 ///
 /// | | |
 /// |---|---|
-/// | `risk = "low"`, `"medium"`, `"high"` | how much harm it could do; low if nothing is said |
+/// | `risk = "low"`, `"medium"`, `"high"` | how much harm it could do; if nothing is said, high for what is irreversible and low for the rest |
 /// | `irreversible` | it can never be undone |
 /// | `action = "…"` | what it does, with arguments as `{name}` or `{name:?}` |
 /// | `consequence = "…"` | what comes of it, likewise |

@@ -1,5 +1,6 @@
 //! A hub elsewhere.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -24,6 +25,7 @@ use crate::redact::Redact;
 pub struct Connect {
     url: String,
     token: Option<String>,
+    trust: Option<PathBuf>,
     patience: Duration,
     settings: Settings,
 }
@@ -31,12 +33,19 @@ pub struct Connect {
 impl Connect {
     pub(super) fn new(url: String) -> Self {
         let patience = Duration::from_secs(30);
-        Self { url, token: None, patience, settings: Settings::default() }
+        Self { url, token: None, trust: None, patience, settings: Settings::default() }
     }
 
     /// The token that `sayso token new --role agent` made.
     pub fn token(mut self, token: impl Into<String>) -> Self {
         self.token = Some(token.into());
+        self
+    }
+
+    /// Trusts an `https://` hub by the certificates of this file in PEM, and by no others; if nothing is said, by those that the
+    /// system trusts.
+    pub fn trust(mut self, file: impl Into<PathBuf>) -> Self {
+        self.trust = Some(file.into());
         self
     }
 
@@ -61,7 +70,7 @@ impl Connect {
 
     /// Connects.
     pub async fn open(self) -> Result<Hub, Error> {
-        let address = Address::new(&self.url, self.token, self.patience)?;
+        let address = Address::new(&self.url, self.token, self.trust.as_deref(), self.patience)?;
         let (orders, inbox) = Orders::channel();
         let (tell, connected) = oneshot::channel();
         thread(&orders, inbox, move || async move {

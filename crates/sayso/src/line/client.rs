@@ -4,27 +4,32 @@
 //! was not answered; every call has an idempotency key, so that the hub does nothing twice.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::io::ErrorKind;
+use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::{SinkExt, StreamExt};
 use seal::json::{Tape, Value, Writer};
 use seal::{Digest, Random, SystemRandom};
-use tokio::net::TcpStream;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep, timeout_at};
+use tokio_rustls::rustls::ClientConfig;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 use tokio_tungstenite::tungstenite::http::HeaderValue;
 use tokio_tungstenite::tungstenite::{self, Message};
 use tokio_tungstenite::{WebSocketStream, client_async};
 
 use super::{Call, Line, Number, Told};
+use crate::dial::{self, Dialled, Target};
 use crate::error::{Broken, Error, Stop};
 
 /// Where a hub is, and how to be let in.
 #[derive(Clone)]
 pub(crate) struct Address {
-    /// `host:port`
-    authority: String,
+    target: Target,
+    /// Who is trusted under TLS; the system says it if nothing is said.
+    trust: Option<Arc<ClientConfig>>,
     token: Option<String>,
     /// For so long it is tried to reach a hub that does not answer.
     patience: Duration,
@@ -32,7 +37,7 @@ pub(crate) struct Address {
 
 impl std::fmt::Debug for Address {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.authority)
+        f.write_str(&self.target.authority)
     }
 }
 
@@ -43,28 +48,29 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 /// The hub asks for a sign of life every 15 seconds; one that is silent for so long is not there.
 const SILENCE: Duration = Duration::from_mins(1);
 
-type Socket = WebSocketStream<TcpStream>;
+type Socket = WebSocketStream<Dialled>;
 
 impl Address {
-    /// Takes `http://HOST:PORT`.
-    pub(crate) fn new(url: &str, token: Option<String>, patience: Duration) -> Result<Self, Error> {
-        let bad = |why: &str| Err(Error::Malformed(format!("{url:?} is no hub's address: {why}")));
-        let Some((scheme, rest)) = url.split_once("://") else { return bad("write http://HOST:PORT") };
-        if !scheme.eq_ignore_ascii_case("http") {
-            return bad("only http:// can be used as yet");
+    /// Takes `http://HOST:PORT` or `https://HOST:PORT`.
+    pub(crate) fn new(
+        url: &str,
+        token: Option<String>,
+        trust: Option<&Path>,
+        patience: Duration,
+    ) -> Result<Self, Error> {
+        let bad = |why: &str| Error::Malformed(format!("{url:?} is no hub's address: {why}"));
+        let target = Target::parse(url).map_err(bad)?;
+        if !target.path.is_empty() {
+            return Err(bad("write http://HOST:PORT or https://HOST:PORT"));
         }
-        let authority = rest.strip_suffix('/').unwrap_or(rest);
-        if authority.is_empty() || authority.contains(['/', '?', '#', '@', ' ']) {
-            return bad("write http://HOST:PORT");
-        }
-        let after_host = authority.rsplit_once(']').map_or(authority, |(_, rest)| rest);
-        let port = if after_host.contains(':') { "" } else { ":80" };
-        Ok(Self { authority: format!("{authority}{port}"), token, patience })
+        let trust = trust.map(dial::trusted_by).transpose().map_err(Error::Malformed)?;
+        Ok(Self { target, trust, token, patience })
     }
 
     async fn connect(&self) -> Result<Socket, Error> {
         let unreachable = |why: &dyn std::fmt::Display| Error::Unreachable(why.to_string());
-        let request = format!("ws://{}/agent/v1/ws", self.authority);
+        let scheme = if self.target.tls { "wss" } else { "ws" };
+        let request = format!("{scheme}://{}/agent/v1/ws", self.target.authority);
         let mut request = request.into_client_request().map_err(|why| Error::Malformed(why.to_string()))?;
         if let Some(token) = &self.token {
             let mut bearer = HeaderValue::try_from(format!("Bearer {token}"))
@@ -72,8 +78,12 @@ impl Address {
             bearer.set_sensitive(true);
             request.headers_mut().insert("authorization", bearer);
         }
-        let stream = TcpStream::connect(&self.authority).await.map_err(|why| unreachable(&why))?;
-        stream.set_nodelay(true).map_err(|why| unreachable(&why))?;
+        let stream =
+            self.target.dial_trusting(self.trust.as_ref()).await.map_err(|why| match why.kind() {
+                // A certificate that is not trusted will not be in a moment either.
+                ErrorKind::InvalidData => Error::NotTrusted(why.to_string()),
+                _ => unreachable(&why),
+            })?;
         match client_async(request, stream).await {
             Ok((socket, _)) => Ok(socket),
             Err(tungstenite::Error::Http(answer)) if matches!(answer.status().as_u16(), 401 | 403) => {
@@ -370,22 +380,23 @@ fn broken(error: &Value<'_>) -> Vec<Broken> {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "a test says what went wrong by panicking")]
 mod tests {
     use super::*;
 
-    fn address(url: &str) -> Result<String, Error> {
-        Address::new(url, None, Duration::ZERO).map(|address| address.authority)
-    }
-
     #[test]
     fn an_address_is_a_scheme_a_host_and_perhaps_a_port() {
-        assert_eq!(address("http://127.0.0.1:8787").unwrap(), "127.0.0.1:8787");
-        assert_eq!(address("http://hub.example/").unwrap(), "hub.example:80");
-        assert_eq!(address("http://[::1]").unwrap(), "[::1]:80");
-        assert_eq!(address("http://[::1]:9").unwrap(), "[::1]:9");
-        for bad in ["hub:1", "https://hub", "http://", "http://a/b", "http://me@hub", "http://a b"] {
+        let address = |url: &str| Address::new(url, None, None, Duration::ZERO);
+        for good in
+            ["http://127.0.0.1:8787", "http://hub.example/", "http://[::1]", "https://[::1]:9", "https://hub"]
+        {
+            assert!(address(good).is_ok(), "{good}");
+        }
+        for bad in
+            ["hub:1", "ws://hub", "http://", "http://a/b", "http://me@hub", "http://a b", "https://a?b"]
+        {
             assert!(matches!(address(bad), Err(Error::Malformed(_))), "{bad}");
         }
+        let nobody = Address::new("https://hub", None, Some(Path::new("/nowhere.pem")), Duration::ZERO);
+        assert!(matches!(nobody, Err(Error::Malformed(_))));
     }
 }

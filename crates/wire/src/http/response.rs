@@ -12,6 +12,7 @@ pub enum Status {
     Created,
     NoContent,
     SeeOther,
+    NotModified,
     BadRequest,
     Unauthorized,
     Forbidden,
@@ -40,6 +41,7 @@ impl Status {
             Self::Created => (201, "Created"),
             Self::NoContent => (204, "No Content"),
             Self::SeeOther => (303, "See Other"),
+            Self::NotModified => (304, "Not Modified"),
             Self::BadRequest => (400, "Bad Request"),
             Self::Unauthorized => (401, "Unauthorized"),
             Self::Forbidden => (403, "Forbidden"),
@@ -127,13 +129,17 @@ impl Response {
         for (name, value) in &self.headers {
             let _ = write!(head, "{name}: {value}\r\n");
         }
-        if self.status != Status::NoContent {
+        let bodiless = matches!(self.status, Status::NoContent | Status::NotModified);
+        if !bodiless {
             let _ = write!(head, "Content-Length: {}\r\n", self.body.len());
         }
-        head.push_str("Cache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n");
+        if !self.headers.iter().any(|(name, _)| *name == "Cache-Control") {
+            head.push_str("Cache-Control: no-store\r\n");
+        }
+        head.push_str("X-Content-Type-Options: nosniff\r\n");
         head.push_str(if keep_alive { "\r\n" } else { "Connection: close\r\n\r\n" });
         let mut bytes = head.into_bytes();
-        if !head_only && self.status != Status::NoContent {
+        if !head_only && !bodiless {
             bytes.extend_from_slice(&self.body);
         }
         bytes

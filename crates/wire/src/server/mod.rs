@@ -2,10 +2,12 @@
 //!
 //! - `connection`: one connection, a request at a time, until it becomes a stream or ends.
 //! - `stream`: what it is made of, plain or under TLS.
+//! - `assets`: files that it gives as they are.
 //! - `routes`: which request means what.
 //! - `sign_in`: a browser's cookie in place of its token.
 //! - `bridge`: requests to the hub's thread and answers back.
 
+mod assets;
 mod bridge;
 mod connection;
 mod routes;
@@ -16,6 +18,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+pub use assets::Asset;
 pub use bridge::{Bridge, Line, Told};
 pub(crate) use connection::STREAM_HEAD;
 pub use routes::clock;
@@ -132,6 +135,7 @@ pub struct Server {
     pub signed_manifest: Option<String>,
     pub(crate) compat: Option<Arc<Compat>>,
     pub(crate) demo: Option<mpsc::Sender<Wish>>,
+    assets: Vec<Asset>,
     tls: Option<Tls>,
     passes: Passes,
     attempts: Mutex<Attempts>,
@@ -159,6 +163,7 @@ impl Server {
             signed_manifest: None,
             compat: None,
             demo: None,
+            assets: Vec::new(),
             tls: None,
             passes: Passes::new(&mut seal::SystemRandom),
             attempts: Mutex::new(Attempts::new(limits.sign_in_attempts)),
@@ -191,6 +196,13 @@ impl Server {
     #[must_use]
     pub fn with_demo(mut self, demo: mpsc::Sender<Wish>) -> Self {
         self.demo = Some(demo);
+        self
+    }
+
+    /// With files to give: the listening page.
+    #[must_use]
+    pub fn with_assets(mut self, assets: Vec<Asset>) -> Self {
+        self.assets = assets;
         self
     }
 

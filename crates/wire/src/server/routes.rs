@@ -9,7 +9,7 @@ use hub::{Principal, Role};
 use tokio::sync::mpsc;
 
 use super::connection::Reply;
-use super::{Door, Server, sign_in};
+use super::{Door, Server, assets, sign_in};
 use crate::agent;
 use crate::http::{Head, Method, Query, Response, Status};
 use crate::listener::websocket::Upgrade;
@@ -31,6 +31,9 @@ pub(super) async fn answer(server: &Server, head: &Head, body: Vec<u8>, peer: Ip
 async fn routed(server: &Server, head: &Head, body: Vec<u8>, peer: IpAddr) -> Result<Reply, Response> {
     check_origin(server, head)?;
     no_token(head)?;
+    if let Some(asset) = assets::answer(&server.assets, head) {
+        return asset.map(Reply::Whole);
+    }
     let parts: Vec<&str> = head.path.split('/').skip(1).collect();
     let whole = |response| Ok(Reply::Whole(response));
     match (head.method, parts.as_slice()) {
@@ -261,7 +264,7 @@ fn who(server: &Server, head: &Head) -> Result<Principal, Response> {
     })
 }
 
-fn another_method() -> Response {
+pub(super) fn another_method() -> Response {
     Response::problem(Status::MethodNotAllowed, "This address takes another method.")
 }
 

@@ -1,0 +1,26 @@
+//! The listening page in a real browser, against the real binary. `cargo xtask browser` installs what it needs and runs this.
+
+#![allow(
+    clippy::expect_used,
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test says what went wrong by panicking"
+)]
+
+mod chromium;
+#[allow(dead_code, reason = "the hub's other tests need more of it")]
+#[path = "../serve/hub.rs"]
+mod hub;
+#[allow(dead_code, reason = "the hub's other tests need more of it")]
+#[path = "../serve/messages.rs"]
+mod messages;
+
+mod answering;
+mod harness;
+mod hostile;
+mod joining;
+mod listening;
+mod looks;
+mod relay;
+mod signing_in;
+mod state;

@@ -1,0 +1,366 @@
+// Open questions: a list of them, and a dialog for one at a time. Each dialog is made for its question and knows no other, so an answer
+// cannot go astray. Focus is on the question's text: whoever presses Enter or Space by chance answers nothing.
+
+import { spans } from "./voice.js";
+import { begin, duration, named, own } from "./words.js";
+
+/** Questions that are listed; the others wait until one of these is settled. */
+const MOST_LISTED = 50;
+/** The hub confirms an answer at once; so long without a word is a reason to say so. */
+const UNCONFIRMED = 10000;
+/** A question's time can be made so many times the first. */
+const MOST_TIMES = 10;
+
+export class Questions {
+  #hub;
+  #voice;
+  #open = new Map();
+  #dialog;
+
+  /** `hub` has `reply(question, answer)`, `extend(question)`, `stop(session)` and `time()`; `voice` is told what to say. */
+  constructor(hub, voice) {
+    this.#hub = hub;
+    this.#voice = voice;
+  }
+
+  ask(question) {
+    this.#open.set(question.token, question);
+    this.#remind(question);
+    this.#draw();
+  }
+
+  /** Shows a question whose turn has come. What to say instead, where another one is being answered. */
+  show(token) {
+    const question = this.#open.get(token);
+    if (question === undefined) return undefined;
+    if (this.#dialog === undefined) {
+      this.#openDialog(question);
+      return undefined;
+    }
+    if (this.#dialog.question === question) return undefined;
+    // Many are told by their number; each is shown when its turn comes.
+    const more = this.#voice.drop((one) => one.show !== undefined);
+    if (more > 0) {
+      return [own(`${more + 1} more questions came. ${this.#open.size} are open; the list of questions has them.`)];
+    }
+    return [begin("Another question, from"), named(question.agent, ": "), ...question.title, own(`${this.#open.size} questions are open.`)];
+  }
+
+  /** A question is over; whoever is looking at it is told how. */
+  settled(question) {
+    this.#open.delete(question.token);
+    question.timers?.forEach(clearTimeout);
+    this.#voice.drop((one) => one.show === question.token || one.key === `time ${question.session}`);
+    this.#draw();
+    if (this.#dialog?.question !== question) return;
+    if (question.mine !== undefined) {
+      this.#dialog.close();
+      return;
+    }
+    this.#dialog.over(question.outcome);
+    this.#voice.hush();
+  }
+
+  get size() {
+    return this.#open.size;
+  }
+
+  #openDialog(question) {
+    const before = document.activeElement;
+    this.#dialog = new Dialog(question, {
+      left: () => this.#left(question),
+      answer: (dialog, answer) => this.#answer(dialog, question, answer),
+      extend: (dialog) => this.#extend(dialog, question),
+      stop: (dialog) => this.#stop(dialog, question),
+      later: () => this.#voice.say({ parts: [own("The question stays open. It is in the list of questions.")] }),
+      closed: () => this.#closed(before),
+    });
+    this.#voice.moveInto(this.#dialog.element);
+    this.#dialog.open();
+  }
+
+  #closed(before) {
+    this.#dialog = undefined;
+    this.#voice.moveOut();
+    this.#voice.hush();
+    const back = before !== null && before !== document.body && before.isConnected ? before : document.getElementById("questions-title");
+    back.focus();
+    const next = [...this.#open.values()].find((one) => one.mine === undefined && !one.later);
+    if (next !== undefined) this.#voice.say({ parts: next.text, critical: true, show: next.token, session: next.session });
+  }
+
+  async #answer(dialog, question, answer) {
+    question.mine = answer.decision ?? "answer";
+    dialog.fail("");
+    try {
+      await this.#hub.reply(question, answer);
+    } catch (error) {
+      question.mine = undefined;
+      dialog.fail(`The answer could not be sent. ${error.message} The question is still open.`);
+      return;
+    }
+    if (this.#dialog === dialog) dialog.close();
+    question.timers.push(
+      setTimeout(() => {
+        if (!this.#open.has(question.token)) return;
+        question.mine = undefined;
+        this.#draw();
+        this.#voice.say({ parts: [own("The hub has not confirmed your answer. The question is still open:"), ...question.title], critical: true });
+      }, UNCONFIRMED),
+    );
+    this.#draw();
+  }
+
+  async #extend(dialog, question) {
+    try {
+      await this.#hub.extend(question);
+    } catch (error) {
+      dialog.fail(`More time could not be asked for. ${error.message}`);
+      return;
+    }
+    const most = question.asked + question.seconds * 1000 * MOST_TIMES;
+    const longer = Math.min(question.deadline + question.seconds * 1000, most);
+    const more = longer > question.deadline;
+    question.deadline = longer;
+    this.#remind(question);
+    dialog.showTime();
+    const text = more ? "You have more time." : "There is no more time to be had.";
+    this.#voice.say({ parts: [own(`${text} ${this.#left(question)}`)] });
+  }
+
+  async #stop(dialog, question) {
+    const stopped = await this.#hub.stop(question.session);
+    if (!stopped) dialog.fail("The agent could not be stopped. Try again.");
+  }
+
+  #left(question) {
+    return `About ${duration((question.deadline - this.#hub.time()) / 1000)} are left.`;
+  }
+
+  /** Half and a tenth of the time are told, and nothing in between. Of longer questions the hub tells it. */
+  #remind(question) {
+    question.timers?.forEach(clearTimeout);
+    question.timers = [];
+    question.asked ??= question.deadline - question.seconds * 1000;
+    if (question.seconds > 60) return;
+    const total = question.deadline - question.asked;
+    for (const rest of [0.5, 0.1]) {
+      const wait = question.deadline - total * rest - this.#hub.time();
+      if (wait <= 0) continue;
+      const text = own(`${duration((total * rest) / 1000)} are left to answer:`);
+      const say = () => this.#voice.say({ parts: [text, ...question.title], critical: true, key: `time ${question.session}` });
+      question.timers.push(setTimeout(say, wait));
+    }
+  }
+
+  #draw() {
+    const list = document.getElementById("question-list");
+    const none = document.getElementById("no-questions");
+    const shown = [...this.#open.values()].slice(0, MOST_LISTED);
+    const known = new Map([...list.children].map((item) => [item.dataset.token, item]));
+    for (const question of shown) {
+      const item = known.get(question.token) ?? list.appendChild(this.#item(question));
+      known.delete(question.token);
+      item.querySelector(".sent").textContent = question.mine === undefined ? "" : "Your answer was sent.";
+    }
+    for (const item of known.values()) {
+      if (item.contains(document.activeElement)) document.getElementById("questions-title").focus();
+      item.remove();
+    }
+    const more = this.#open.size - shown.length;
+    none.hidden = this.#open.size > 0 && more === 0;
+    none.textContent = more > 0 ? `${more} more questions wait until one of these is answered.` : "No question is open.";
+    const open = this.#open.size;
+    document.title = `${open === 0 ? "" : open === 1 ? "1 question, " : `${open} questions, `}Listening to your agents`;
+  }
+
+  #item(question) {
+    const item = element("li", {});
+    item.dataset.token = question.token;
+    const title = element("p", { id: `question-${question.token}` }, spans([named(question.agent, ": "), ...question.title]));
+    const button = element("button", { type: "button", id: `answer-${question.token}` }, ["Answer"]);
+    button.setAttribute("aria-labelledby", `${button.id} ${title.id}`);
+    button.addEventListener("click", () => {
+      question.later = false;
+      if (this.#dialog === undefined && this.#open.has(question.token)) this.#openDialog(question);
+    });
+    item.append(title, button, element("p", { className: "sent" }));
+    return item;
+  }
+}
+
+/** The dialog of one question, and of no other. */
+class Dialog {
+  #acts;
+  #time;
+  #answers;
+  #error;
+  #text;
+
+  constructor(question, acts) {
+    this.question = question;
+    this.#acts = acts;
+    this.#text = element("div", { id: "dialog-text" });
+    this.#time = element("p", {});
+    this.#answers = element("div", { className: "answers" });
+    this.#error = element("p", { className: "error", id: "dialog-error" });
+    this.element = element("div", { id: "dialog", tabIndex: -1, className: "dialog" });
+    this.element.setAttribute("role", "dialog");
+    this.element.setAttribute("aria-modal", "true");
+    this.element.setAttribute("aria-labelledby", "dialog-title");
+    this.#fill();
+  }
+
+  open() {
+    for (const part of others()) part.inert = true;
+    document.body.append(this.element);
+    this.element.addEventListener("keydown", (event) => this.#key(event));
+    this.element.focus();
+  }
+
+  close() {
+    if (!this.element.isConnected) return;
+    this.element.remove();
+    for (const part of others()) part.inert = false;
+    this.#acts.closed();
+  }
+
+  fail(why) {
+    this.#error.textContent = why;
+    if (why !== "") this.#say(why);
+  }
+
+  /** Somebody or something else has settled it: nothing can be answered any more. */
+  over(outcome) {
+    this.#text.replaceChildren(element("p", {}, spans(outcome)));
+    const close = element("button", { type: "button" }, ["Close"]);
+    close.addEventListener("click", () => this.close());
+    // How it ended is said, not read: a dialog that has the focus already is not read again.
+    const lost = this.#answers.contains(document.activeElement);
+    this.#answers.replaceChildren(close);
+    if (lost) close.focus();
+    this.#error.textContent = "";
+    this.element.querySelector("#dialog-title").textContent = "This question is over";
+  }
+
+  showTime() {
+    this.#time.textContent = `${this.#acts.left()} ${this.question.otherwise}`;
+  }
+
+  #say(text) {
+    const region = this.element.querySelector("[aria-live=assertive]");
+    region.replaceChildren(element("p", {}, [text]));
+  }
+
+  #key(event) {
+    // A key that is held down says a thing once.
+    if (event.repeat && ["Enter", " "].includes(event.key) && event.target instanceof HTMLButtonElement) event.preventDefault();
+    if (event.key !== "Escape") return;
+    event.preventDefault();
+    this.#later();
+  }
+
+  #later() {
+    this.question.later = true;
+    const over = this.question.outcome !== undefined;
+    this.close();
+    if (!over) this.#acts.later();
+  }
+
+  #fill() {
+    const { question } = this;
+    const title = element("h2", { id: "dialog-title" }, spans([begin("Question from"), named(question.agent)]));
+    const lines = question.body.map((part) => element("p", { dir: part.dir ?? "" }, spans([part])));
+    this.#text.append(...lines, this.#time);
+    this.showTime();
+    if (question.confirms) this.#confirm();
+    else this.#clarify();
+    const more = this.#button("More time", () => this.#acts.extend(this));
+    const stop = this.#button("Stop the agent", () => this.#acts.stop(this));
+    const later = this.#button("Answer later", () => this.#later());
+    this.#answers.append(element("p", { className: "buttons" }, [more, stop, later]));
+    const details = element("p", { className: "details" }, spans(question.details));
+    const polite = element("div", {});
+    polite.setAttribute("aria-live", "polite");
+    const assertive = element("div", {});
+    assertive.setAttribute("aria-live", "assertive");
+    const said = element("div", { className: "said" }, [polite, assertive]);
+    this.element.append(title, this.#text, details, this.#answers, this.#error, said);
+  }
+
+  #confirm() {
+    const { allowed } = this.question;
+    const buttons = [];
+    if (allowed.includes("reject")) buttons.push(this.#button("No, reject it", () => this.#acts.answer(this, { decision: "reject" })));
+    if (allowed.includes("accept")) buttons.push(this.#button("Yes, accept it", () => this.#acts.answer(this, { decision: "accept" })));
+    this.#answers.append(element("p", { className: "buttons decide" }, buttons));
+  }
+
+  #clarify() {
+    const { kinds, choices } = this.question;
+    const answer = (response) => this.#acts.answer(this, { response });
+    const form = element("form", { noValidate: true });
+    if (kinds.includes("yes_no")) {
+      const [no, yes] = [this.#button("No", () => answer(false)), this.#button("Yes", () => answer(true))];
+      form.append(element("p", { className: "buttons decide" }, [no, yes]));
+    }
+    if (kinds.includes("multiple_choice") && choices.length > 0) {
+      const set = element("fieldset", {}, [element("legend", {}, ["Choose one"])]);
+      choices.forEach(({ value, label }, index) => {
+        const radio = element("input", { type: "radio", name: "choice", id: `choice-${index}`, value });
+        set.append(element("p", { className: "check" }, [radio, element("label", { htmlFor: radio.id }, spans([label]))]));
+      });
+      form.append(set);
+    }
+    const numeric = kinds.includes("numeric");
+    if (numeric || kinds.includes("freetext")) {
+      const words = kinds.includes("freetext");
+      const text = words ? (kinds.length > 1 ? "Or in your own words" : "Your answer") : "Your answer, a number";
+      const input = element("input", { type: "text", id: "response", autocomplete: "off", dir: "auto", maxLength: 16384 });
+      if (!words) input.inputMode = "decimal";
+      input.setAttribute("aria-describedby", "dialog-error");
+      form.append(element("p", {}, [element("label", { htmlFor: "response" }, [text]), input]));
+    }
+    if (form.querySelector("input") !== null) form.append(element("p", { className: "buttons" }, [element("button", { type: "submit" }, ["Send the answer"])]));
+    form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      const response = this.#response(form, kinds);
+      if (response !== undefined) answer(response);
+    });
+    this.#answers.append(form);
+  }
+
+  #response(form, kinds) {
+    const typed = form.querySelector("#response")?.value.trim() ?? "";
+    const chosen = form.querySelector("input[name=choice]:checked")?.value;
+    const wrong = (why) => {
+      this.fail(why);
+      form.querySelector("#response, input")?.focus();
+      return undefined;
+    };
+    if (typed === "") return chosen ?? wrong("There is no answer yet.");
+    if (!kinds.includes("numeric")) return typed;
+    const number = Number(typed.replace(",", "."));
+    if (Number.isFinite(number)) return number;
+    return kinds.includes("freetext") ? typed : wrong("This is not a number.");
+  }
+
+  #button(text, act) {
+    const button = element("button", { type: "button" }, [text]);
+    // The second half of a double click was meant for what stood there before.
+    button.addEventListener("click", (event) => {
+      if (event.detail <= 1) act();
+    });
+    return button;
+  }
+}
+
+function others() {
+  return document.querySelectorAll("#top, #main, #settings");
+}
+
+function element(name, properties, children = []) {
+  const made = Object.assign(document.createElement(name), properties);
+  made.append(...children);
+  return made;
+}

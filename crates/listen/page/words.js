@@ -1,0 +1,158 @@
+// What is said of an event: parts, each with its language and direction. The producer's words and ours are never in one part.
+
+/** States that the protocol advises, in our words. Others are told by their names. */
+const STATES = {
+  idle: "Idle",
+  thinking: "Thinking",
+  calling_tool: "Using a tool",
+  writing_output: "Writing an answer",
+  awaiting_input: "Waiting for an answer",
+  deciding: "Deciding",
+  handing_off: "Handing over",
+};
+
+/** Our own words. */
+export function own(text) {
+  return { text, lang: "en" };
+}
+
+/** Our own words that go on in the next part. */
+export function begin(text) {
+  return { text, lang: "en", then: " " };
+}
+
+/** A name in the midst of our words. It may be of any language, and its direction is its own. */
+export function named(text, then = " ") {
+  return { text, lang: "", dir: "auto", then };
+}
+
+/** The producer's words, in the language that the event names. */
+export function theirs(event, text, language) {
+  const hints = object(event.localization_hints);
+  const direction = ["ltr", "rtl"].includes(hints.text_direction) ? hints.text_direction : "auto";
+  return { text: harmless(String(text)), lang: tag(language) ?? tag(hints.primary_language) ?? "", dir: direction };
+}
+
+/**
+ * A producer's text without what eyes or ears could be tricked by: control characters, and marks that make text run against its own
+ * direction. Marks that isolate stay, for they are how languages are mixed.
+ */
+export function harmless(text) {
+  return text
+    .replace(/\r\n?/g, "\n")
+    .replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2028\u2029\ufeff]/g, " ")
+    .replace(/[\u{e0000}-\u{e007f}]/gu, "");
+}
+
+/** The text of parts, for whoever wants one string. */
+export function plain(parts) {
+  return parts.map((part, index) => part.text + (index + 1 < parts.length ? joint(part) : "")).join("");
+}
+
+/** What stands between a part and the next: a stop, where the part has none, or a voice runs them together. */
+export function joint({ text, then }) {
+  return then ?? (/[\p{P}\s]$/u.test(text) ? " " : ". ");
+}
+
+/** The summary that the event means, or the nearest that it has. */
+export function summary(event, verbosity = event.verbosity) {
+  const order = { terse: ["terse", "normal", "detailed"], detailed: ["detailed", "normal", "terse"] };
+  for (const length of order[verbosity] ?? ["normal", "terse", "detailed"]) {
+    const text = event[`summary_${length}`];
+    if (typeof text === "string" && text.trim() !== "") return text;
+  }
+  return undefined;
+}
+
+/** A state in words; one that nobody has heard of by its name. */
+export function state(name) {
+  if (Object.hasOwn(STATES, name)) return STATES[name];
+  return `State ${harmless(String(name)).replaceAll("_", " ")}`;
+}
+
+/** Who speaks. */
+export function agent(event) {
+  const producer = object(event.producer);
+  return harmless(String(producer.agent_name || producer.agent_id || "An agent"));
+}
+
+/** The type without its prefix, be it compact or an address. */
+export function kind(event) {
+  const type = String(event.type ?? "");
+  return type.replace(/^https:\/\/aaep-protocol\.org\/types\//, "").replace(/^aaep:/, "").replace(/^agent\./, "");
+}
+
+/** The parts that tell of an event that is no question; none where there is nothing to tell. */
+export function tell(event, verbosity) {
+  const words = summary(event, verbosity);
+  const said = words === undefined ? [] : [theirs(event, words)];
+  const or = (text) => (said.length > 0 ? said : [own(text)]);
+  const tool = harmless(String(event.tool ?? "")).replaceAll("_", " ");
+  switch (kind(event)) {
+    case "session.started":
+      return [named(agent(event)), own("started:"), ...or("a new session.")];
+    case "session.completed":
+      return [own("Done:"), ...or("the session is complete.")];
+    case "session.errored": {
+      const hint = event.remediation_hint ? [own("What you can do:"), theirs(event, event.remediation_hint)] : [];
+      return [own("Error:"), ...or("the session failed."), ...hint];
+    }
+    case "session.cancelled":
+      return [own(cancelled(event.cancelled_by)), ...said];
+    case "state.changed":
+      return or(`${state(event.to_state)}.`);
+    case "progress.updated":
+      return said.length > 0 ? said : progress(event);
+    case "tool.invoked":
+      return [own("Tool:"), ...or(`using ${tool}.`)];
+    case "tool.completed":
+      return finished(event, tool, said);
+    case "output.streaming":
+      return [theirs(event, event.chunk ?? "", event.language)];
+    case "handoff.requested":
+      return [own("Handing over:"), ...(said.length > 0 ? said : [theirs(event, event.reason ?? "")])];
+    default:
+      return [own(`${kind(event).replaceAll(/[._:]/g, " ")}:`), ...or("something that this page does not know.")];
+  }
+}
+
+/** How long a wait is, in words. */
+export function duration(seconds) {
+  const whole = Math.max(0, Math.round(seconds));
+  if (whole < 120) return whole === 1 ? "1 second" : `${whole} seconds`;
+  const minutes = Math.round(whole / 60);
+  return minutes < 120 ? `${minutes} minutes` : `${Math.round(minutes / 60)} hours`;
+}
+
+function finished(event, tool, said) {
+  if (event.status === "success") return said.length > 0 ? [own("Tool:"), ...said] : [own(`Tool: ${tool} is done.`)];
+  const how = event.status === "timeout" ? "took too long" : "failed";
+  const why = event.error_message ? [theirs(event, event.error_message)] : [];
+  return [own(`Tool ${tool} ${how}:`), ...said, ...why];
+}
+
+function progress(event) {
+  const progress = object(event.progress);
+  if (progress.description) return [theirs(event, progress.description)];
+  const steps = Number.isFinite(progress.step) && Number.isFinite(progress.total_steps);
+  if (steps) return [own(`Step ${progress.step} of ${progress.total_steps}.`)];
+  return Number.isFinite(progress.percent) ? [own(`${Math.round(progress.percent)} percent.`)] : [];
+}
+
+function cancelled(by) {
+  const who = {
+    user: "Stopped by a person:",
+    timeout: "Ended, because it took too long:",
+    system: "Ended by the system:",
+  };
+  return who[by] ?? "Cancelled by the agent:";
+}
+
+/** A tag that can stand in an attribute; nothing where it is none. */
+function tag(language) {
+  return typeof language === "string" && /^[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*$/.test(language) ? language : undefined;
+}
+
+export function object(value) {
+  return value !== null && typeof value === "object" && !Array.isArray(value) ? value : {};
+}

@@ -1,0 +1,24 @@
+//! The shortest agent that asks: `cargo run --release -- demo --listen 127.0.0.1:8787` in one terminal hears it and answers,
+//! `cargo run -p sayso --example hello` in another runs it.
+
+#[sayso::tool(
+    irreversible,
+    action = "Send {amount} euro to {to}.",
+    consequence = "The money is gone at once."
+)]
+async fn send(session: &sayso::Session, to: &str, amount: u32) -> Result<u32, std::io::Error> {
+    Ok(amount)
+}
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), sayso::Error> {
+    let url = std::env::var("SAYSO_URL").unwrap_or("http://127.0.0.1:8787".to_owned());
+    let hub = sayso::Hub::connect(url).open().await?;
+    let session = hub.session("Pay Ben.").start().await?;
+    match send(&session, "Ben", 5).await {
+        Ok(amount) => session.finish(format!("{amount} euro are on their way to Ben.")).await?,
+        Err(why) => session.cancel(format!("Nothing was sent: {why}.")).await?,
+    }
+    hub.close().await;
+    Ok(())
+}
