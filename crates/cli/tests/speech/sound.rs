@@ -39,8 +39,8 @@ fn a_session_is_heard_in_order_and_what_is_critical_cuts_in() {
     studio.wait(|tape| tape.from(spoken).sounding() > (KNOWN + 1) * RATE);
     let token = agent.asks();
     tap.until("CANCEL self");
-    tap.until("SET self PRIORITY important");
     tap.until("703 CANCELED");
+    tap.until("SET self PRIORITY important");
     tap.until("701 BEGIN");
     tap.until("702 END");
     // Then it is begun again; Enter stops it.

@@ -132,9 +132,11 @@ impl Engine {
         }
     }
 
-    async fn stop(&mut self) -> Result<(), Lost> {
+    async fn stop(&mut self, saying: &Saying) -> Result<(), Lost> {
         match self {
-            Self::Dispatcher(connection) => connection.cancel().await,
+            Self::Dispatcher(connection) => {
+                connection.cancel(saying.message.as_deref().unwrap_or_default()).await
+            }
             Self::Espeak(espeak) => {
                 espeak.stop().await;
                 Ok(())
@@ -197,7 +199,7 @@ pub(super) async fn run(
             () = until(late) => task.is_lost(Lost("makes no sound".to_owned())).await,
         }
     }
-    let _ = task.engine.stop().await;
+    task.silence().await;
 }
 
 async fn until(late: Option<Instant>) {
@@ -254,9 +256,10 @@ impl Speaking {
 
     /// What is being said ends, and is not said again.
     async fn silence(&mut self) {
-        if self.saying.is_some() {
-            self.end();
-            if let Err(lost) = self.engine.stop().await {
+        if let Some(saying) = self.saying.take() {
+            let stopped = self.engine.stop(&saying).await;
+            self.progress.end(saying.number);
+            if let Err(lost) = stopped {
                 self.is_lost(lost).await;
             }
         }
@@ -303,7 +306,9 @@ impl Speaking {
     async fn replace(&mut self, Lost(why): Lost) {
         let name = self.engine.name();
         // Should it come to itself later, it must not speak along with the next.
-        let _ = timeout(MOMENT, self.engine.stop()).await;
+        if let Some(saying) = &self.saying {
+            let _ = timeout(MOMENT, self.engine.stop(saying)).await;
+        }
         let pace = self.engine.pace();
         if std::mem::take(&mut self.is_proven)
             && let Ok(connection) = self.sources.dispatcher(Some(pace)).await

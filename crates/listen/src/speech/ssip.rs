@@ -15,6 +15,8 @@ use super::spoken::{Priority, Spoken};
 
 /// For an answer to a command.
 const ANSWER: Duration = Duration::from_secs(10);
+/// For a text that was cut off to end.
+const SILENCE: Duration = Duration::from_secs(1);
 /// Bytes of one line that the dispatcher says.
 const LONGEST: usize = 64 * 1024;
 
@@ -121,9 +123,19 @@ impl Connection {
         Ok((answer.code == 225).then(|| answer.lines.into_iter().next()).flatten())
     }
 
-    /// Silence now, of what this connection says.
-    pub(super) async fn cancel(&mut self) -> Result<(), Lost> {
-        self.ask("CANCEL self").await.map(drop)
+    /// Silence now, of what this connection says. A text that is told before the last one is known to be cut off may be followed by
+    /// the rest of that one (seen with 0.11.4), so its end is waited for.
+    pub(super) async fn cancel(&mut self, message: &str) -> Result<(), Lost> {
+        self.ask("CANCEL self").await?;
+        let is_over = async {
+            loop {
+                let event = self.next_event().await?;
+                if event.message == message && matches!(event.fate, Fate::Ended | Fate::Cancelled) {
+                    return Ok(());
+                }
+            }
+        };
+        timeout(SILENCE, is_over).await.unwrap_or(Ok(()))
     }
 
     /// The next thing that became of a text. Nothing is lost when the wait is given up.
