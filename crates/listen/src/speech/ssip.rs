@@ -123,8 +123,7 @@ impl Connection {
         Ok((answer.code == 225).then(|| answer.lines.into_iter().next()).flatten())
     }
 
-    /// Silence now, of what this connection says. A text that is told before the last one is known to be cut off may be followed by
-    /// the rest of that one (seen with 0.11.4), so its end is waited for.
+    /// Silence now, of what this connection says. It is waited until the text is known to be cut off.
     pub(super) async fn cancel(&mut self, message: &str) -> Result<(), Lost> {
         self.ask("CANCEL self").await?;
         let is_over = async {
