@@ -1,22 +1,20 @@
 //! `sayso listen`: a person hears agents, and answers.
 
-use std::path::{Path, PathBuf};
-
 use aaep::event::Verbosity;
 use clap::ValueEnum;
-use listen::client::Address;
 use listen::speech::{Pace, Speaker};
 use listen::terminal::{self, Auto, Hooks, Order, Settings};
 use listen::{Tastes, Voice};
 use tokio::sync::mpsc;
 
 use crate::Outcome;
-use crate::print::{in_words, tell};
+use crate::print::tell;
+use crate::way::{Way, stopped};
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// The hub's address, as it prints it: http://HOST:PORT or https://HOST:PORT
-    url: String,
+    #[command(flatten)]
+    way: Way,
     /// How much is said.
     #[arg(long, value_enum, default_value_t = Much::Normal)]
     verbosity: Much,
@@ -38,15 +36,6 @@ pub(crate) struct Arguments {
     /// Answers every question without a person.
     #[arg(long, value_enum, value_name = "HOW")]
     auto: Option<Alone>,
-    /// The token by which the hub lets you in. Others on this machine may see it here; SAYSO_TOKEN and --token-file are hidden.
-    #[arg(long, value_name = "TOKEN", conflicts_with = "token_file")]
-    token: Option<String>,
-    /// A file with the token.
-    #[arg(long, value_name = "FILE")]
-    token_file: Option<PathBuf>,
-    /// A file of certificates (PEM) to trust besides those that the system trusts, for https.
-    #[arg(long, value_name = "FILE")]
-    ca: Option<PathBuf>,
 }
 
 /// How much is said.
@@ -89,11 +78,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
 }
 
 fn listened(arguments: &Arguments) -> Result<(), String> {
-    let mut address = Address::parse(&arguments.url, token(arguments)?).map_err(|why| why.to_string())?;
-    if let Some(path) = &arguments.ca {
-        let text = std::fs::read(path).map_err(|error| cannot_read(path, &error))?;
-        address = address.trusting(&text).map_err(|why| why.to_string())?;
-    }
+    let address = arguments.way.address()?;
     let mut settings = Settings::new(address);
     settings.tastes = Tastes {
         verbosity: arguments.verbosity.verbosity(),
@@ -122,8 +107,9 @@ fn listened(arguments: &Arguments) -> Result<(), String> {
         let (orders, inbox) = mpsc::channel(1);
         let voice = if arguments.speech { voice(arguments.pace).await } else { None };
         let hooks = Hooks { input: Some(terminal::stdin()), orders: Some(inbox), voice, ..Hooks::default() };
+        let stopped = stopped();
         tokio::spawn(async move {
-            stopped().await;
+            stopped.await;
             let _ = orders.send(Order::End).await;
         });
         terminal::run(settings, hooks, std::io::stdout()).await
@@ -142,48 +128,6 @@ async fn voice(pace: Option<i8>) -> Option<Box<dyn Voice>> {
             None
         }
     }
-}
-
-/// The first wish that this ends.
-pub(crate) async fn stopped() {
-    #[cfg(unix)]
-    {
-        use tokio::signal::unix::{SignalKind, signal};
-        let (Ok(mut interrupt), Ok(mut end), Ok(mut hang_up)) =
-            (signal(SignalKind::interrupt()), signal(SignalKind::terminate()), signal(SignalKind::hangup()))
-        else {
-            return std::future::pending().await;
-        };
-        tokio::select! {
-            _ = interrupt.recv() => {}
-            _ = end.recv() => {}
-            _ = hang_up.recv() => {}
-        }
-    }
-    #[cfg(not(unix))]
-    if tokio::signal::ctrl_c().await.is_err() {
-        std::future::pending::<()>().await;
-    }
-}
-
-/// The token: what was said here, else what the environment says.
-fn token(arguments: &Arguments) -> Result<Option<String>, String> {
-    if let Some(token) = &arguments.token {
-        return Ok(Some(token.clone()));
-    }
-    if let Some(path) = &arguments.token_file {
-        let text = std::fs::read_to_string(path).map_err(|error| cannot_read(path, &error))?;
-        let token = text.trim();
-        if token.is_empty() {
-            return Err(format!("{} has no token in it", path.display()));
-        }
-        return Ok(Some(token.to_owned()));
-    }
-    Ok(std::env::var("SAYSO_TOKEN").ok().filter(|token| !token.is_empty()))
-}
-
-fn cannot_read(path: &Path, error: &std::io::Error) -> String {
-    format!("cannot read {}: {}", path.display(), in_words(error))
 }
 
 pub(crate) fn language(tag: &str) -> Result<String, &'static str> {

@@ -1,17 +1,21 @@
 //! The sayso command: arguments in, exit codes out.
 
 mod asp;
+mod capture;
 mod demo;
 mod file;
 mod listen;
 mod manifest;
 mod page;
+mod picture;
 mod print;
+mod replay;
 mod schema;
 mod serve;
 mod token;
 mod validate;
 mod watching;
+mod way;
 
 use std::process::ExitCode;
 
@@ -40,6 +44,10 @@ enum Command {
     Serve(serve::Arguments),
     /// A person hears agents through a hub, and answers.
     Listen(listen::Arguments),
+    /// Writes down what agents say, to judge it and hear it again.
+    Capture(capture::Arguments),
+    /// Plays a recording: in the terminal, to listeners, as a trace or as a picture.
+    Replay(replay::Arguments),
     /// Tokens: who may speak, hear and answer.
     Token(token::Arguments),
     /// Producer manifests and their signatures.
@@ -66,6 +74,8 @@ fn main() -> ExitCode {
         Command::Demo(arguments) => demo::run(&arguments),
         Command::Serve(arguments) => serve::run(&arguments),
         Command::Listen(arguments) => listen::run(&arguments),
+        Command::Capture(arguments) => capture::run(&arguments),
+        Command::Replay(arguments) => replay::run(&arguments),
         Command::Token(arguments) => token::run(&arguments),
         Command::Manifest(arguments) => manifest::run(&arguments),
         Command::Asp(arguments) => asp::run(&arguments),

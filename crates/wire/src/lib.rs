@@ -11,6 +11,7 @@
 //! - `inbox`: frames for a listener whose bytes somebody else writes.
 //! - [`Line`]: an agent's own way to the hub, on which it is told without asking.
 //! - [`Tls`]: a certificate and its key.
+//! - [`replay`]: a recording, on the routes of a hub.
 //! - [`Server`]: connections in, requests to the hub, answers and streams out.
 
 mod agent;
@@ -22,6 +23,7 @@ pub mod http;
 mod inbox;
 mod listener;
 pub mod observe;
+pub mod replay;
 mod server;
 mod tls;
 

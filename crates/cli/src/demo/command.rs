@@ -22,9 +22,10 @@ use super::stage::Stage;
 use super::welcome::{self, Answers};
 use super::{Limits, request, start_on};
 use crate::Outcome;
-use crate::listen::{Alone, Much, language, stopped};
+use crate::listen::{Alone, Much, language};
 use crate::print::{print, tell};
 use crate::serve::manifest;
+use crate::way::stopped;
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {

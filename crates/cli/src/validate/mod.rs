@@ -5,6 +5,7 @@
 //!   input ─▶ blocks ─▶ read, check each on its own ─▶ sessions, tokens, ids ─▶ a line a finding
 //! ```
 
+pub(crate) mod items;
 mod order;
 mod report;
 mod split;
@@ -43,7 +44,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "RULE")]
     ignore: Vec<String>,
     /// Events longer than this are not read, and do not pass.
-    #[arg(long, value_name = "BYTES", default_value_t = 1_114_112)]
+    #[arg(long, value_name = "BYTES", default_value_t = items::LONGEST)]
     max_event_bytes: usize,
     /// Sessions that may be open at once; the order of further ones is not judged, and that does not pass.
     #[arg(long, value_name = "N", default_value_t = Limits::default().open_sessions)]
@@ -154,7 +155,7 @@ fn examine(arguments: &Arguments, file: &Path, report: &mut Report) -> bool {
     }
 }
 
-fn open(file: &Path) -> Result<File, String> {
+pub(crate) fn open(file: &Path) -> Result<File, String> {
     let file = File::open(file).map_err(|error| in_words(&error))?;
     match file.metadata() {
         Ok(metadata) if metadata.is_dir() => Err("it is a folder".to_owned()),

@@ -13,7 +13,7 @@ use aaep::session::Step;
 
 use super::order::Order;
 use super::report::Report;
-use super::split::{Cut, Items, Piece, Splitter, Trouble};
+use super::split::{Cut, Items, Piece, Splitter};
 
 /// A block that has been checked. The strings of its steps stand in one text.
 pub(super) struct Block {
@@ -267,12 +267,7 @@ impl Worker {
             return self.item(piece.line, &bytes[piece.start..piece.end], block);
         };
         let findings = &mut self.findings;
-        match trouble {
-            Trouble::Oversized => Validator::refuse_size(self.limit, findings),
-            Trouble::NoComma => Validator::refuse_array("a comma is missing before this item", findings),
-            Trouble::StrayComma => Validator::refuse_array("an item is missing beside this comma", findings),
-            Trouble::Unclosed => Validator::refuse_array("the array is not closed", findings),
-        }
+        trouble.tell(self.limit, findings);
         block.checked.push(CheckedItem { line: piece.line, findings: findings.take(), item: Item::Nothing });
     }
 

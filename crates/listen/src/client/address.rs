@@ -21,6 +21,18 @@ pub struct Address {
     pub(super) tls: Option<Tls>,
     /// Where messages go.
     pub(super) messages: &'static str,
+    pub(super) wire: Wire,
+}
+
+/// How a hub is spoken to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Wire {
+    /// HTTP, and a stream of server-sent events. It can be come back to.
+    Sse,
+    /// A message a frame (§B.2).
+    WebSocket,
+    /// A message a line, on a socket of this machine (§B.4).
+    Unix(std::path::PathBuf),
 }
 
 /// Why a text is no address.
@@ -69,7 +81,44 @@ impl Address {
             base: base.trim_end_matches('/').to_owned(),
             token,
             messages: "/aaep/v1/replies",
+            wire: Wire::Sse,
         })
+    }
+
+    /// The same, and also `ws://HOST:PORT`, `wss://HOST:PORT` and `unix:PATH`, for those who only listen: nothing can be sent
+    /// there but by who is connected.
+    ///
+    /// ```
+    /// use listen::client::Address;
+    /// assert!(Address::parse_any("unix:/run/user/1000/aaep/sayso-hub.sock", None).is_ok());
+    /// assert!(Address::parse_any("ws://127.0.0.1:8787", None).is_ok());
+    /// ```
+    pub fn parse_any(url: &str, token: Option<String>) -> Result<Self, BadAddress> {
+        if let Some(path) = url.strip_prefix("unix:") {
+            if path.is_empty() || path.contains('\0') {
+                return Err(BadAddress("write unix: and the path of the hub's socket".to_owned()));
+            }
+            let address = Self::parse("http://localhost", None)?;
+            return Ok(Self { wire: Wire::Unix(path.into()), ..address });
+        }
+        let scheme = url.split_once("://").map(|(scheme, _)| scheme.to_ascii_lowercase());
+        let Some(http) = (match scheme.as_deref() {
+            Some("ws") => Some("http"),
+            Some("wss") => Some("https"),
+            _ => None,
+        }) else {
+            return Self::parse(url, token);
+        };
+        let rest = url.split_once("://").map_or("", |(_, rest)| rest);
+        // The route may be written out.
+        let rest = rest.strip_suffix("/aaep/v1/ws").unwrap_or(rest);
+        let address = Self::parse(&format!("{http}://{rest}"), token)?;
+        Ok(Self { wire: Wire::WebSocket, ..address })
+    }
+
+    /// Whether a lost connection can be taken up where it was.
+    pub fn can_resume(&self) -> bool {
+        self.wire == Wire::Sse
     }
 
     /// Trusts these certificates too, in PEM.
@@ -99,7 +148,13 @@ impl Address {
 
     /// The address as a person would write it.
     pub fn url(&self) -> String {
-        let scheme = if self.tls.is_some() { "https" } else { "http" };
+        let scheme = match (&self.wire, self.tls.is_some()) {
+            (Wire::Unix(path), _) => return format!("unix:{}", crate::plain(&path.to_string_lossy(), true)),
+            (Wire::Sse, false) => "http",
+            (Wire::Sse, true) => "https",
+            (Wire::WebSocket, false) => "ws",
+            (Wire::WebSocket, true) => "wss",
+        };
         format!("{scheme}://{}{}", self.authority, self.base)
     }
 

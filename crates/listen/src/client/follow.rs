@@ -8,8 +8,9 @@ use aaep::message::{Message, ReasonCode, SubscriptionRejected};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep, timeout};
 
+use super::address::Wire;
 use super::sse::{Block, Parser};
-use super::{Address, http};
+use super::{Address, http, messages};
 
 /// What comes of following a hub.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,6 +25,13 @@ pub enum Heard {
         notes: Option<String>,
         /// The subscription is the one that was there before.
         resumed: bool,
+    },
+    /// A new subscription was made: what was asked for, and the answer, as JSON. It comes before the stream is open.
+    Terms {
+        /// `subscription.request`
+        request: String,
+        /// `subscription.accepted`
+        accepted: String,
     },
     /// An event or a message, as JSON.
     Text(String),
@@ -45,6 +53,15 @@ pub enum Lost {
     Refused(String),
 }
 
+impl Lost {
+    /// The reason, for people.
+    pub fn why(&self) -> &str {
+        match self {
+            Self::Unreachable(why) | Self::Refused(why) => why,
+        }
+    }
+}
+
 /// Between two attempts: from this…
 const SHORTEST_PAUSE: Duration = Duration::from_millis(200);
 /// …doubled each time up to this.
@@ -52,20 +69,26 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(15);
 /// A connection that has lasted so long was a good one.
 const LASTS: Duration = Duration::from_secs(5);
 /// The hub gives a sign of life every 15 seconds; one that is silent for so long is not there.
-const SILENCE: Duration = Duration::from_mins(1);
+pub(super) const SILENCE: Duration = Duration::from_mins(1);
 /// No block is longer: an event may have 1 MiB.
-const LONGEST_BLOCK: usize = 2 * 1024 * 1024;
+pub(super) const LONGEST_BLOCK: usize = 2 * 1024 * 1024;
 
 /// Follows a hub until it refuses or nobody hears any more. `request` says what is wanted whenever a new subscription is made.
 ///
 /// The first attempt must succeed, or it is over at once; after that every loss is tried again.
 pub async fn follow(to: Address, request: impl Fn() -> String, tell: mpsc::Sender<Heard>) {
-    let mut way = Way { to, bare: false, subscription: None, last: None, replaced: false };
+    let mut way = match to.wire {
+        Wire::Sse => Ways::Stream(Way { to, bare: false, subscription: None, last: None, replaced: false }),
+        Wire::WebSocket | Wire::Unix(_) => Ways::Messages(to),
+    };
     let mut pause = SHORTEST_PAUSE;
     let mut before = false;
     loop {
         let since = Instant::now();
-        let ended = way.hear(&request, &tell, before).await;
+        let ended = match &mut way {
+            Ways::Stream(way) => way.hear(&request, &tell, before).await,
+            Ways::Messages(to) => messages::hear(to, &request(), &tell, before).await,
+        };
         if tell.is_closed() {
             return;
         }
@@ -92,6 +115,13 @@ pub async fn follow(to: Address, request: impl Fn() -> String, tell: mpsc::Sende
     }
 }
 
+/// How it is followed.
+enum Ways {
+    Stream(Way),
+    /// A wire of messages, on which every connection is a new subscription.
+    Messages(Address),
+}
+
 struct Way {
     to: Address,
     /// It is no hub but a producer by itself, which knows no handshake (`docs/interop.md`).
@@ -102,8 +132,11 @@ struct Way {
     replaced: bool,
 }
 
+/// The notes of an answer, and the answer.
+type Accepted = (Option<String>, String);
+
 /// How an attempt ended: whether the stream was open.
-enum Ended {
+pub(super) enum Ended {
     Heard(Lost),
     NotHeard(Lost),
 }
@@ -118,8 +151,15 @@ impl Way {
         let resumed = self.subscription.is_some();
         let mut notes = None;
         if self.subscription.is_none() && !self.bare {
-            match self.subscribe(&request()).await {
-                Ok(said) => notes = said,
+            let request = request();
+            match self.subscribe(&request).await {
+                Ok(None) => {}
+                Ok(Some((said, accepted))) => {
+                    notes = said;
+                    if tell.send(Heard::Terms { request, accepted }).await.is_err() {
+                        return Ended::NotHeard(Lost::Unreachable(String::new()));
+                    }
+                }
                 // A hub that has no room now may have some later, for who was there before.
                 Err((Lost::Refused(why), true)) if before => return Ended::NotHeard(Lost::Unreachable(why)),
                 Err((lost, _)) => return Ended::NotHeard(lost),
@@ -145,8 +185,9 @@ impl Way {
         Ended::Heard(self.blocks(&mut answer, tell).await)
     }
 
-    /// Makes a subscription; else why there is none, and whether that may pass.
-    async fn subscribe(&mut self, request: &str) -> Result<Option<String>, (Lost, bool)> {
+    /// Makes a subscription: the hub's notes, and its whole answer; nothing where it is no hub. Else why there is none, and
+    /// whether that may pass.
+    async fn subscribe(&mut self, request: &str) -> Result<Option<Accepted>, (Lost, bool)> {
         let unreachable = |error: &io::Error| (Lost::Unreachable(in_words(error)), true);
         let answer = http::request(&self.to, "POST", "/aaep/v1/subscriptions", &[], request).await;
         let answer = answer.map_err(|error| unreachable(&error))?;
@@ -156,11 +197,10 @@ impl Way {
             Some(Message::SubscriptionAccepted(accepted)) => {
                 self.subscription = Some(accepted.subscription_id);
                 self.last = None;
-                Ok(accepted.negotiation_notes)
+                Ok(Some((accepted.negotiation_notes, body)))
             }
             Some(Message::SubscriptionRejected(rejected)) => {
-                let passes =
-                    matches!(rejected.reason_code, ReasonCode::RateLimit | ReasonCode::TransportUnavailable);
+                let passes = passes(&rejected);
                 Err((Lost::Refused(refusal(&rejected, wait)), passes))
             }
             _ if matches!(status, 404 | 405) => {
@@ -248,7 +288,12 @@ impl Way {
     }
 }
 
-fn refusal(rejected: &SubscriptionRejected, wait: Option<u64>) -> String {
+/// Whether it may be otherwise later.
+pub(super) fn passes(rejected: &SubscriptionRejected) -> bool {
+    matches!(rejected.reason_code, ReasonCode::RateLimit | ReasonCode::TransportUnavailable)
+}
+
+pub(super) fn refusal(rejected: &SubscriptionRejected, wait: Option<u64>) -> String {
     let why = match rejected.reason_code {
         ReasonCode::AuthenticationRequired => {
             "The hub wants a token that it knows. Give one with --token-file, or in SAYSO_TOKEN."

@@ -11,7 +11,7 @@ use tokio::time::timeout;
 use super::Address;
 
 /// To connect, and to get the head of an answer.
-const PATIENCE: Duration = Duration::from_secs(20);
+pub(super) const PATIENCE: Duration = Duration::from_secs(20);
 /// No head is longer.
 const LONGEST_HEAD: usize = 16 * 1024;
 /// No answer that is wanted whole is longer.
@@ -34,7 +34,7 @@ pub(super) struct Head {
 }
 
 /// Bytes both ways, plain or under TLS.
-trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
+pub(super) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
 
@@ -55,12 +55,7 @@ pub(super) async fn request(
 ) -> io::Result<Answer> {
     let head = head(to, method, path, headers, body.len());
     let exchange = async {
-        let socket = TcpStream::connect(to.peer()).await?;
-        socket.set_nodelay(true)?;
-        let mut stream: Box<dyn Stream> = match &to.tls {
-            Some(tls) => Box::new(tls.connect(&to.authority, socket).await?),
-            None => Box::new(socket),
-        };
+        let mut stream = connect(to).await?;
         stream.write_all(head.as_bytes()).await?;
         stream.write_all(body.as_bytes()).await?;
         stream.flush().await?;
@@ -78,6 +73,16 @@ pub(super) async fn request(
         }
     };
     timeout(PATIENCE, exchange).await.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
+}
+
+/// Connects.
+pub(super) async fn connect(to: &Address) -> io::Result<Box<dyn Stream>> {
+    let socket = TcpStream::connect(to.peer()).await?;
+    socket.set_nodelay(true)?;
+    Ok(match &to.tls {
+        Some(tls) => Box::new(tls.connect(&to.authority, socket).await?),
+        None => Box::new(socket),
+    })
 }
 
 fn head(to: &Address, method: &str, path: &str, headers: &[(&str, &str)], length: usize) -> String {

@@ -3,11 +3,13 @@
 //! - `address`: where the hub is.
 //! - `http`: one request and its answer.
 //! - `sse`: blocks out of bytes; `tls`: what is trusted.
+//! - `messages`: WebSocket and Unix socket, for those who only listen.
 //! - `follow`: subscribes, hears, and comes back.
 
 mod address;
 mod follow;
 mod http;
+mod messages;
 mod sse;
 mod tls;
 
@@ -16,7 +18,8 @@ pub use follow::{Heard, Lost, follow};
 
 use aaep::SubscriptionId;
 use aaep::message::{
-    Boundary, Capabilities, Message, SubscriptionClose, SubscriptionRenegotiate, SubscriptionRequest,
+    Boundary, Capabilities, EventFilters, Message, SubscriptionClose, SubscriptionRenegotiate,
+    SubscriptionRequest,
 };
 
 use crate::Tastes;
@@ -37,6 +40,31 @@ pub async fn send(to: &Address, message: &str) -> Result<(), NotSent> {
 /// The request of a listener with these wishes.
 pub fn request(tastes: &Tastes, name: &str) -> String {
     let request = SubscriptionRequest::new("1.0.0", name, capabilities(tastes));
+    Message::SubscriptionRequest(request).to_json()
+}
+
+/// The request of one who writes down everything, as the agents cut it, in one verbosity and these languages.
+///
+/// Questions are given only to those who say that they can answer them (C-C1). A recorder never does; one that does not
+/// say so has no questions in its recording.
+pub fn recorder(tastes: &Tastes, says_it_answers: bool) -> String {
+    let mut wish = capabilities(tastes);
+    wish.supports_confirmation_reply = Some(says_it_answers);
+    wish.supports_clarification_reply = Some(says_it_answers);
+    if !says_it_answers {
+        wish.supported_conformance_levels = Some(vec![1]);
+    }
+    wish.coalesce_boundaries = Some(vec![
+        Boundary::None,
+        Boundary::Word,
+        Boundary::Sentence,
+        Boundary::Paragraph,
+        Boundary::Completion,
+    ]);
+    let mut filters = EventFilters::new();
+    filters.include = Some(vec!["*".to_owned()]);
+    wish.event_filters = Some(filters);
+    let request = SubscriptionRequest::new("1.0.0", "sayso-capture", wish);
     Message::SubscriptionRequest(request).to_json()
 }
 

@@ -153,12 +153,38 @@ impl Ear {
             return self.say(spoken(event, Kind::Error, text));
         }
         self.questions_known += 1;
-        let question = question.opened(self.questions_known, now);
-        let mut announcement =
-            spoken(event, Kind::Ask, words::question(&question, &self.tastes.verbosity, now));
+        let mut question = question.opened(self.questions_known, now);
+        let text = if self.history {
+            question.reminders.clear();
+            words::past_question(&question, &self.tastes.verbosity)
+        } else {
+            words::question(&question, &self.tastes.verbosity, now)
+        };
+        let mut announcement = spoken(event, Kind::Ask, text);
         announcement.question = Some(question.number);
         self.questions.push(question);
         self.say(announcement);
+    }
+
+    /// An answer that stands in a recording.
+    pub(super) fn hear_answer(&mut self, message: &Message) {
+        let (token, what) = match message {
+            Message::ConfirmationReply(reply) => {
+                (reply.reply_token.as_str(), crate::plain(reply.decision.as_str(), true))
+            }
+            Message::ClarificationReply(reply) => (reply.reply_token.as_str(), "in words".to_owned()),
+            _ => return,
+        };
+        let Some(at) = self.questions.iter().position(|question| question.token.as_str() == token) else {
+            return;
+        };
+        let question = self.questions.remove(at);
+        self.closed.insert(token);
+        self.say(about(
+            &question,
+            Kind::Answer,
+            format!("Question {} was answered: {what}.", question.number),
+        ));
     }
 
     /// A question again, as it stands now; nothing if it is not open.
@@ -196,7 +222,7 @@ impl Ear {
             let at = self.questions.iter().position(|question| question.token.as_str() == token);
             if let Some(at) = at {
                 let question = self.questions.remove(at);
-                let text = settled(&question, decision.as_deref(), &by);
+                let text = settled(&question, decision.as_deref(), &by, self.history);
                 self.closes(&question, text, now);
             }
             return;
@@ -209,7 +235,9 @@ impl Ear {
             && open.next().is_none()
         {
             let question = self.questions.remove(at);
-            let text = if question.is_answered {
+            let text = if self.history {
+                format!("Question {} is closed: {} goes on.", question.number, question.agent)
+            } else if question.is_answered {
                 format!("Your answer to question {} was taken.", question.number)
             } else {
                 format!(
@@ -300,7 +328,7 @@ fn outcome(event: &Event) -> Option<(String, Option<String>, String)> {
 }
 
 /// How a question was settled, in words.
-fn settled(question: &Question, decision: Option<&str>, by: &str) -> String {
+fn settled(question: &Question, decision: Option<&str>, by: &str, history: bool) -> String {
     let number = question.number;
     let outcome = match decision {
         Some("accept") => "it may be done",
@@ -308,6 +336,7 @@ fn settled(question: &Question, decision: Option<&str>, by: &str) -> String {
         Some(_) | None => "the agent goes on",
     };
     match by {
+        "reply" if history => format!("The answer to question {number} counted: {outcome}."),
         "reply" if question.is_answered => format!("Your answer to question {number} counts: {outcome}."),
         "reply" => format!("Question {number} was answered elsewhere: {outcome}."),
         "timeout" => format!("Nobody answered question {number} in time: {outcome}."),

@@ -78,6 +78,8 @@ pub struct Ear {
     /// When a question was last closed by something else than this person's answer.
     surprised: Option<i64>,
     subscription: Option<SubscriptionId>,
+    /// What is heard is over: nothing of it can be answered.
+    history: bool,
     /// The session of the latest announcement.
     spoke: Option<SessionId>,
     out: VecDeque<Announcement>,
@@ -104,9 +106,17 @@ impl Ear {
             questions_known: 0,
             surprised: None,
             subscription: None,
+            history: false,
             spoke: None,
             out: VecDeque::new(),
         }
+    }
+
+    /// For a recording: its questions are told as what was asked, and how they were answered. Time is the recording's own.
+    #[must_use]
+    pub fn of_history(mut self) -> Self {
+        self.history = true;
+        self
     }
 
     /// What the person wants to hear.
@@ -230,6 +240,9 @@ impl Ear {
     }
 
     fn hear_message(&mut self, message: &Message) {
+        if self.history {
+            return self.hear_answer(message);
+        }
         if let Message::SubscriptionClose(close) = message {
             let why = match close.reason_code.as_deref() {
                 Some("slow_consumer") => {

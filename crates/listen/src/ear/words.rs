@@ -187,6 +187,23 @@ pub(super) fn unknown(event: &Event) -> String {
 
 /// A question, in lines: what is asked first, what can be typed last.
 pub(super) fn question(question: &Question, verbosity: &Verbosity, now: i64) -> String {
+    let mut lines = asked(question, verbosity);
+    lines.push(format!("You have {}. {}", duration(question.remaining(now)), without_answer(question)));
+    lines.push(how_to_answer(question));
+    lines.join("\n")
+}
+
+/// A question of a recording: it cannot be answered any more.
+pub(super) fn past_question(question: &Question, verbosity: &Verbosity) -> String {
+    let mut lines = asked(question, verbosity);
+    let time = i64::try_from(question.timeout_seconds).unwrap_or(i64::MAX).saturating_mul(1000);
+    lines.push(format!("There were {} to answer. {}", duration(time), without_answer(question)));
+    lines.push("This is a recording: it cannot be answered now.".to_owned());
+    lines.join("\n")
+}
+
+/// What is asked, in lines.
+fn asked(question: &Question, verbosity: &Verbosity) -> Vec<String> {
     let number = question.number;
     let agent = &question.agent;
     let mut lines = Vec::new();
@@ -212,9 +229,7 @@ pub(super) fn question(question: &Question, verbosity: &Verbosity, now: i64) -> 
             }
         }
     }
-    lines.push(format!("You have {}. {}", duration(question.remaining(now)), without_answer(question)));
-    lines.push(how_to_answer(question));
-    lines.join("\n")
+    lines
 }
 
 /// How bad it could be.

@@ -105,6 +105,7 @@ impl<W: Write> Talk<W> {
                     let _ = ready.send(());
                 }
             }
+            Heard::Terms { .. } => {}
             Heard::Text(text) => self.ear.hear(&text, now()),
             Heard::TooLong => {
                 let text = "Something came that is longer than can be taken; it was left out.";

@@ -65,13 +65,12 @@ fn call(attributes: &Attributes, item: &ItemFn, function: &Function<'_>) -> Resu
         Some(name) => name.clone(),
         None => LitStr::new(&item.sig.ident.unraw().to_string(), item.sig.ident.span()),
     };
-    let risk = match attributes.risk {
-        Some(Risk::Low) => quote!(Low),
-        Some(Risk::Medium) => quote!(Medium),
-        Some(Risk::High) => quote!(High),
-        // Whoever says only that it cannot be undone has not said that it does little harm.
-        None if attributes.irreversible => quote!(High),
-        None => quote!(Low),
+    // Whoever says only that it cannot be undone has not said that it does little harm.
+    let unsaid = if attributes.irreversible { Risk::High } else { Risk::Low };
+    let risk = match attributes.risk.unwrap_or(unsaid) {
+        Risk::Low => quote!(Low),
+        Risk::Medium => quote!(Medium),
+        Risk::High => quote!(High),
     };
     let mut call = quote!(::sayso::decorator::Decorated::new(#name, ::sayso::Risk::#risk));
     let mut heard = Vec::new();

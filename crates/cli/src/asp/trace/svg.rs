@@ -6,6 +6,7 @@ use asp::machine::{Role, State};
 
 use super::{Moment, Trace};
 use crate::asp::story;
+use crate::picture::{escape, escape_lines, fitting, short};
 use crate::print::printable;
 
 const WIDTH: i32 = 1120;
@@ -169,43 +170,4 @@ fn colour(state: State) -> &'static str {
         State::Closed => "#c3ccd6",
         State::Failed => "#f2a3a3",
     }
-}
-
-fn short(text: &str, longest: usize) -> String {
-    if fitting(text, longest) == text.len() {
-        return text.to_owned();
-    }
-    format!("{}…", &text[..fitting(text, longest - 1)])
-}
-
-/// Where a text must be cut to be so wide at most; letters of the wide scripts take the room of two.
-fn fitting(text: &str, widest: usize) -> usize {
-    let mut width = 0;
-    let over = text.char_indices().find(|(_, letter)| {
-        width += if *letter < '\u{1100}' { 1 } else { 2 };
-        width > widest
-    });
-    over.map_or(text.len(), |(at, _)| at)
-}
-
-fn escape_lines(text: &str) -> String {
-    text.lines().map(escape).collect::<Vec<_>>().join("\n")
-}
-
-/// Text can never become markup, nor turn a line around; what XML cannot hold is left out.
-fn escape(text: &str) -> String {
-    let text = printable(text);
-    let mut out = String::with_capacity(text.len());
-    for letter in text.chars() {
-        match letter {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            '\'' => out.push_str("&#39;"),
-            '\u{FFFE}' | '\u{FFFF}' => {}
-            letter => out.push(letter),
-        }
-    }
-    out
 }

@@ -1,5 +1,8 @@
 //! The items of a document, cut out by counting brackets, a block at a time.
 
+use aaep::check::Validator;
+use aaep::rule::Findings;
+
 /// Something that the scan has found.
 pub(in crate::validate) struct Piece {
     pub(in crate::validate) start: usize,
@@ -11,7 +14,7 @@ pub(in crate::validate) struct Piece {
 
 /// What keeps a piece from being read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::validate) enum Trouble {
+pub(crate) enum Trouble {
     /// It is longer than the limit; its bytes are gone.
     Oversized,
     /// Two items of the outermost array stand beside each other without a comma.
@@ -20,6 +23,18 @@ pub(in crate::validate) enum Trouble {
     StrayComma,
     /// The outermost array is never closed.
     Unclosed,
+}
+
+impl Trouble {
+    /// What is wrong.
+    pub(crate) fn tell(self, limit: usize, findings: &mut Findings) {
+        match self {
+            Self::Oversized => Validator::refuse_size(limit, findings),
+            Self::NoComma => Validator::refuse_array("a comma is missing before this item", findings),
+            Self::StrayComma => Validator::refuse_array("an item is missing beside this comma", findings),
+            Self::Unclosed => Validator::refuse_array("the array is not closed", findings),
+        }
+    }
 }
 
 /// Where the scan of a document stands.

@@ -1,0 +1,87 @@
+//! The way to a hub, for commands that listen: its address, who asks, and how it ends.
+
+use std::path::{Path, PathBuf};
+
+use listen::client::{Address, BadAddress};
+
+use crate::print::in_words;
+
+#[derive(clap::Args)]
+pub(crate) struct Way {
+    /// The hub's address, as it prints it: http://HOST:PORT or https://HOST:PORT
+    url: String,
+    /// The token by which the hub lets you in. Others on this machine may see it here; SAYSO_TOKEN and --token-file are hidden.
+    #[arg(long, value_name = "TOKEN", conflicts_with = "token_file")]
+    token: Option<String>,
+    /// A file with the token.
+    #[arg(long, value_name = "FILE")]
+    token_file: Option<PathBuf>,
+    /// A file of certificates (PEM) to trust besides those that the system trusts, for https.
+    #[arg(long, value_name = "FILE")]
+    ca: Option<PathBuf>,
+}
+
+impl Way {
+    /// The address, with what lets in; else why it cannot be used.
+    pub(crate) fn address(&self) -> Result<Address, String> {
+        self.trusted(Address::parse(&self.url, token(self)?))
+    }
+
+    /// The same on any wire, for who only listens.
+    pub(crate) fn any_address(&self) -> Result<Address, String> {
+        self.trusted(Address::parse_any(&self.url, token(self)?))
+    }
+
+    fn trusted(&self, address: Result<Address, BadAddress>) -> Result<Address, String> {
+        let address = address.map_err(|why| why.to_string())?;
+        let Some(path) = &self.ca else { return Ok(address) };
+        let text = std::fs::read(path).map_err(|error| cannot_read(path, &error))?;
+        address.trusting(&text).map_err(|why| why.to_string())
+    }
+}
+
+/// The first wish that this ends. It is heeded from this call on, also before it is waited for.
+#[cfg(unix)]
+pub(crate) fn stopped() -> impl Future<Output = ()> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let signals =
+        (signal(SignalKind::interrupt()), signal(SignalKind::terminate()), signal(SignalKind::hangup()));
+    async {
+        let (Ok(mut interrupt), Ok(mut end), Ok(mut hang_up)) = signals else {
+            return std::future::pending().await;
+        };
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = end.recv() => {}
+            _ = hang_up.recv() => {}
+        }
+    }
+}
+
+/// The first wish that this ends.
+#[cfg(not(unix))]
+pub(crate) async fn stopped() {
+    if tokio::signal::ctrl_c().await.is_err() {
+        std::future::pending::<()>().await;
+    }
+}
+
+/// The token: what was said here, else what the environment says.
+fn token(way: &Way) -> Result<Option<String>, String> {
+    if let Some(token) = &way.token {
+        return Ok(Some(token.clone()));
+    }
+    if let Some(path) = &way.token_file {
+        let text = std::fs::read_to_string(path).map_err(|error| cannot_read(path, &error))?;
+        let token = text.trim();
+        if token.is_empty() {
+            return Err(format!("{} has no token in it", path.display()));
+        }
+        return Ok(Some(token.to_owned()));
+    }
+    Ok(std::env::var("SAYSO_TOKEN").ok().filter(|token| !token.is_empty()))
+}
+
+fn cannot_read(path: &Path, error: &std::io::Error) -> String {
+    format!("cannot read {}: {}", path.display(), in_words(error))
+}

@@ -1,0 +1,225 @@
+//! The wires that carry whole messages: WebSocket and Unix socket. There is no way back to a subscription whose connection has
+//! ended (C-C17), so each connection is a new one.
+
+use std::io;
+use std::path::Path;
+
+use aaep::message::Message;
+use futures_util::{SinkExt, StreamExt};
+use tokio::sync::mpsc;
+use tokio::time::timeout;
+use tokio_tungstenite::tungstenite::client::IntoClientRequest;
+use tokio_tungstenite::tungstenite::http::HeaderValue;
+use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
+use tokio_tungstenite::tungstenite::{self, Message as Frame};
+use tokio_tungstenite::{WebSocketStream, client_async_with_config};
+
+use super::address::Wire;
+use super::follow::{Ended, Heard, LONGEST_BLOCK, Lost, SILENCE, in_words, passes, refusal};
+use super::{Address, http};
+
+/// One connection, until it is lost.
+pub(super) async fn hear(to: &Address, request: &str, tell: &mpsc::Sender<Heard>, before: bool) -> Ended {
+    let unreachable = |why: &io::Error| Ended::NotHeard(Lost::Unreachable(in_words(why)));
+    let opening = async {
+        let mut wire = Connection::open(to).await?;
+        wire.say(request).await?;
+        loop {
+            match wire.next().await? {
+                Some(sign) if sign.is_empty() => {}
+                answer => return Ok((wire, answer)),
+            }
+        }
+    };
+    let (mut wire, accepted) = match timeout(http::PATIENCE, opening).await {
+        Ok(Ok((wire, Some(answer)))) => (wire, answer),
+        Ok(Ok((_, None))) => {
+            return Ended::NotHeard(Lost::Unreachable("it hung up without an answer".to_owned()));
+        }
+        Ok(Err(Failed::Io(error))) => return unreachable(&error),
+        Ok(Err(Failed::Refused(why))) => return Ended::NotHeard(Lost::Refused(why)),
+        Err(_) => return unreachable(&io::ErrorKind::TimedOut.into()),
+    };
+    let (subscription, notes) = match Message::parse(&accepted) {
+        Some(Message::SubscriptionAccepted(accepted)) => {
+            (accepted.subscription_id, accepted.negotiation_notes)
+        }
+        Some(Message::SubscriptionRejected(rejected)) if before && passes(&rejected) => {
+            return Ended::NotHeard(Lost::Unreachable(refusal(&rejected, None)));
+        }
+        Some(Message::SubscriptionRejected(rejected)) => {
+            return Ended::NotHeard(Lost::Refused(refusal(&rejected, None)));
+        }
+        _ => return Ended::NotHeard(Lost::Refused("There is no hub at this address.".to_owned())),
+    };
+    let gone = || Ended::Heard(Lost::Unreachable(String::new()));
+    let terms = Heard::Terms { request: request.to_owned(), accepted };
+    let open = Heard::Open { subscription: Some(subscription), notes, resumed: false };
+    if tell.send(terms).await.is_err() || tell.send(open).await.is_err() {
+        return gone();
+    }
+    loop {
+        let next = tokio::select! {
+            next = wire.alive() => next,
+            () = tell.closed() => return gone(),
+        };
+        match next {
+            Ok(Some(text)) if text.is_empty() => {}
+            Ok(Some(text)) => {
+                if tell.send(Heard::Text(text)).await.is_err() {
+                    return gone();
+                }
+            }
+            Ok(None) => {
+                return Ended::Heard(Lost::Unreachable("the hub has ended the connection".to_owned()));
+            }
+            Err(Failed::Io(error)) => return Ended::Heard(Lost::Unreachable(in_words(&error))),
+            Err(Failed::Refused(why)) => return Ended::Heard(Lost::Refused(why)),
+        }
+    }
+}
+
+enum Connection {
+    Socket(Box<WebSocketStream<Box<dyn http::Stream>>>),
+    #[cfg(unix)]
+    Unix(unix::Lines),
+}
+
+/// Why there is nothing to be heard.
+enum Failed {
+    Io(io::Error),
+    Refused(String),
+}
+
+impl From<io::Error> for Failed {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
+    }
+}
+
+impl From<tungstenite::Error> for Failed {
+    fn from(error: tungstenite::Error) -> Self {
+        match error {
+            tungstenite::Error::Io(error) => Self::Io(error),
+            tungstenite::Error::Http(answer) if matches!(answer.status().as_u16(), 401 | 403) => {
+                Self::Refused(
+                    "The hub wants a token that it knows. Give one with --token-file, or in SAYSO_TOKEN."
+                        .to_owned(),
+                )
+            }
+            tungstenite::Error::Http(answer) => Self::Refused(format!(
+                "There is no hub at this address: it answered {}.",
+                answer.status().as_u16()
+            )),
+            other => Self::Io(io::Error::other(other.to_string())),
+        }
+    }
+}
+
+impl Connection {
+    async fn open(to: &Address) -> Result<Self, Failed> {
+        if let Wire::Unix(path) = &to.wire {
+            return Self::unix(path).await;
+        }
+        let url = format!("ws://{}{}/aaep/v1/ws", to.authority, to.base);
+        let mut request = url.into_client_request()?;
+        let headers = request.headers_mut();
+        headers.insert("sec-websocket-protocol", HeaderValue::from_static("aaep.v1"));
+        if let Some(token) = &to.token {
+            let mut bearer = HeaderValue::try_from(format!("Bearer {token}"))
+                .map_err(|_| Failed::Refused("a token is plain text".to_owned()))?;
+            bearer.set_sensitive(true);
+            headers.insert("authorization", bearer);
+        }
+        let stream = http::connect(to).await?;
+        let most = Some(LONGEST_BLOCK);
+        let config = WebSocketConfig::default().max_message_size(most).max_frame_size(most);
+        let (socket, _) = client_async_with_config(request, stream, Some(config)).await?;
+        Ok(Self::Socket(Box::new(socket)))
+    }
+
+    #[cfg(unix)]
+    async fn unix(path: &Path) -> Result<Self, Failed> {
+        Ok(Self::Unix(unix::Lines::open(path).await?))
+    }
+
+    #[cfg(not(unix))]
+    async fn unix(_: &Path) -> Result<Self, Failed> {
+        Err(Failed::Refused("there are no Unix sockets here".to_owned()))
+    }
+
+    async fn say(&mut self, text: &str) -> Result<(), Failed> {
+        match self {
+            Self::Socket(socket) => Ok(socket.send(Frame::text(text)).await?),
+            #[cfg(unix)]
+            Self::Unix(lines) => Ok(lines.say(text).await?),
+        }
+    }
+
+    /// The next message, from one who gives signs of life. A Unix socket has none: it ends with its other side.
+    async fn alive(&mut self) -> Result<Option<String>, Failed> {
+        if let Self::Socket(_) = self {
+            return timeout(SILENCE, self.next())
+                .await
+                .unwrap_or_else(|_| Err(Failed::Io(io::Error::other("the hub gives no sign of life"))));
+        }
+        self.next().await
+    }
+
+    /// The next message; nothing at the end. A future that is dropped before it is done loses nothing.
+    async fn next(&mut self) -> Result<Option<String>, Failed> {
+        match self {
+            Self::Socket(socket) => match socket.next().await {
+                Some(Ok(Frame::Text(text))) => Ok(Some(text.as_str().to_owned())),
+                Some(Ok(Frame::Close(_))) | None => Ok(None),
+                // An empty word shows that somebody is there; a pong is sent by itself.
+                Some(Ok(_)) => Ok(Some(String::new())),
+                Some(Err(error)) => Err(error.into()),
+            },
+            #[cfg(unix)]
+            Self::Unix(lines) => Ok(lines.next().await?),
+        }
+    }
+}
+
+#[cfg(unix)]
+mod unix {
+    use std::io;
+    use std::path::Path;
+
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::UnixStream;
+
+    use super::LONGEST_BLOCK;
+
+    pub(super) struct Lines {
+        stream: UnixStream,
+        bytes: Vec<u8>,
+    }
+
+    impl Lines {
+        pub(super) async fn open(path: &Path) -> io::Result<Self> {
+            Ok(Self { stream: UnixStream::connect(path).await?, bytes: Vec::new() })
+        }
+
+        pub(super) async fn say(&mut self, text: &str) -> io::Result<()> {
+            self.stream.write_all(format!("{text}\n").as_bytes()).await
+        }
+
+        pub(super) async fn next(&mut self) -> io::Result<Option<String>> {
+            loop {
+                if let Some(end) = self.bytes.iter().position(|byte| *byte == b'\n') {
+                    let line: Vec<u8> = self.bytes.drain(..=end).collect();
+                    return Ok(Some(String::from_utf8_lossy(&line).trim_end().to_owned()));
+                }
+                if self.bytes.len() > LONGEST_BLOCK {
+                    return Err(io::Error::other("the hub sent more in one message than can be taken"));
+                }
+                self.bytes.reserve(16 * 1024);
+                if self.stream.read_buf(&mut self.bytes).await? == 0 {
+                    return Ok(None);
+                }
+            }
+        }
+    }
+}
