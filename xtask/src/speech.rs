@@ -15,6 +15,9 @@ const PACKAGES: [&str; 6] = [
     "pulseaudio-utils",
 ];
 
+/// So often it is listened to before it counts as wrong.
+const ATTEMPTS: usize = 3;
+
 /// Installs what speaks, and runs the test that listens. Where nothing can be installed, it says so and goes on.
 pub(crate) fn run() -> Result<(), String> {
     if let Err(why) = install() {
@@ -22,8 +25,10 @@ pub(crate) fn run() -> Result<(), String> {
         return Ok(());
     }
     let test = ["test", "-p", "sayso-cli", "--locked", "--test", "speech", "--", "--ignored", "--nocapture"];
-    // One at a time: sound must not wait for a busy machine.
-    command(Command::new(env!("CARGO")).args(test).arg("--test-threads=1").current_dir(root()))
+    // One at a time: sound must not wait for a busy machine. It runs in real time, so a machine that stalls shifts it; what is
+    // wrong with the code is wrong each time.
+    let hear = || command(Command::new(env!("CARGO")).args(test).arg("--test-threads=1").current_dir(root()));
+    (1..ATTEMPTS).find_map(|_| hear().ok()).map_or_else(hear, Ok)
 }
 
 fn install() -> Result<(), String> {
