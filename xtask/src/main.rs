@@ -10,6 +10,7 @@ mod interop;
 mod npm;
 mod page;
 mod setup;
+mod speech;
 mod stage;
 mod switch_off;
 
@@ -19,10 +20,11 @@ use stage::Stages;
 
 const USAGE: &str = "usage: cargo xtask COMMAND
 
-  test                 set-up, format, clippy, all tests, published clients, the page in a browser and with a screen reader, conformance table, switched-off rules, fuzzing
+  test                 set-up, format, clippy, all tests, published clients, speech, the page in a browser and with a screen reader, conformance table, switched-off rules, fuzzing
   conformance [check]  writes docs/conformance.md, or says whether it is stale
   asp [check]          writes the diagram and table of docs/asp.md and docs/asp-vectors.json, or says whether they are stale
   interop              installs published clients of AAEP and runs them against the hub
+  speech               installs speech-dispatcher and PulseAudio, and listens to what sayso says through them
   browser              installs Debian's Chromium and tries the listening page in it
   hear [check]         installs Debian's Orca and two browsers, plays a session on the listening page, and writes what Orca says to
                        docs/screen-reader.md; check only demands that it is right
@@ -43,6 +45,7 @@ fn main() -> ExitCode {
         ["asp", "check"] => stages.run("asp", asp::check),
         ["page"] => stages.run("page", page::run),
         ["interop"] => stages.run("interop", interop::run),
+        ["speech"] => stages.run("speech", speech::run),
         ["browser"] => stages.run("browser", browser::run),
         ["hear"] => stages.run("hear", hear::write),
         ["hear", "check"] => stages.run("hear", hear::check),
@@ -77,6 +80,7 @@ fn test(stages: &mut Stages) {
     // What is optional there: the loop for chat completions, and the adapter for rig.
     stages.cargo("tests of all features", &["test", "-p", "sayso", "--all-features", "--locked"]);
     stages.run("interop", interop::run);
+    stages.run("speech", speech::run);
     stages.run("browser", browser::run);
     stages.run("hear", hear::check);
     stages.run("conformance", conformance::check);

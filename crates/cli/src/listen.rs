@@ -2,8 +2,9 @@
 
 use aaep::event::Verbosity;
 use clap::ValueEnum;
-use listen::Tastes;
+use listen::speech::{Pace, Speaker};
 use listen::terminal::{self, Auto, Hooks, Order, Settings};
+use listen::{Tastes, Voice};
 use tokio::sync::mpsc;
 
 use crate::Outcome;
@@ -23,6 +24,12 @@ pub(crate) struct Arguments {
     /// At most so many events in a second; urgent ones do not wait.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=100_000))]
     rate: Option<u64>,
+    /// Speaks what is printed, too: through speech-dispatcher, or else by espeak-ng.
+    #[arg(long)]
+    speech: bool,
+    /// How fast it speaks, from -100 over 0, the usual, to 100. Without it, as is set in speech-dispatcher.
+    #[arg(long, value_name = "N", allow_negative_numbers = true, requires = "speech", value_parser = clap::value_parser!(i8).range(-100..=100))]
+    pace: Option<i8>,
     /// One JSON object a line, for programs.
     #[arg(long)]
     json: bool,
@@ -98,7 +105,8 @@ fn listened(arguments: &Arguments) -> Result<(), String> {
         .map_err(|error| format!("cannot start: {error}"))?;
     let ended = runtime.block_on(async {
         let (orders, inbox) = mpsc::channel(1);
-        let hooks = Hooks { input: Some(terminal::stdin()), orders: Some(inbox), ..Hooks::default() };
+        let voice = if arguments.speech { voice(arguments.pace).await } else { None };
+        let hooks = Hooks { input: Some(terminal::stdin()), orders: Some(inbox), voice, ..Hooks::default() };
         let stopped = stopped();
         tokio::spawn(async move {
             stopped.await;
@@ -109,6 +117,17 @@ fn listened(arguments: &Arguments) -> Result<(), String> {
     // The thread that reads standard input may never hear of the end.
     runtime.shutdown_background();
     ended.map_err(|failure| failure.0)
+}
+
+/// Something that speaks. Without it, what is printed is still there to be read.
+async fn voice(pace: Option<i8>) -> Option<Box<dyn Voice>> {
+    match Speaker::start(pace.and_then(Pace::new)).await {
+        Ok(speaker) => Some(Box::new(speaker)),
+        Err(why) => {
+            tell(&format!("sayso: {why} What is said is printed only."));
+            None
+        }
+    }
 }
 
 pub(crate) fn language(tag: &str) -> Result<String, &'static str> {

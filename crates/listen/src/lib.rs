@@ -10,6 +10,7 @@
 //! - [`Ear`]: the core. It opens no socket and reads no clock; time is an argument.
 //! - [`plain`]: text from strangers, made harmless.
 //! - [`Queue`], [`Voice`]: for whoever speaks slower than agents do.
+//! - [`speech`]: such a voice: speech-dispatcher, or `espeak-ng`.
 //! - [`client`]: the way to a hub, by HTTP and SSE. It connects again by itself.
 //! - [`terminal`]: `sayso listen`, in lines.
 //! - [`page`]: the listening page, as files that a hub gives.
@@ -21,6 +22,7 @@ mod limits;
 pub mod page;
 mod plain;
 mod queue;
+pub mod speech;
 pub mod terminal;
 mod voice;
 

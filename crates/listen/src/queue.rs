@@ -6,8 +6,9 @@ use aaep::event::Urgency;
 
 use crate::{Announcement, Kind};
 
-/// Announcements in the order in which they should be said: the critical first, then the others as they came. What is said in
-/// the background is replaced by its successor of the same sort.
+/// Announcements in the order in which they should be said: the critical first, then what the person asked for, then the others
+/// as they came. What is said in the background is replaced by its successor of the same sort. A question that is settled before
+/// it was said is said in one sentence, with what became of it.
 ///
 /// Nothing critical is lost; only of a flood that nobody could hear, more than five times what is kept of the rest, the count is
 /// said instead. Of the rest, what does not fit is counted, and the count is said.
@@ -22,6 +23,7 @@ use crate::{Announcement, Kind};
 #[derive(Debug)]
 pub struct Queue {
     critical: VecDeque<Announcement>,
+    asked_for: VecDeque<Announcement>,
     others: VecDeque<Announcement>,
     left_out: u64,
     urgent_left_out: u64,
@@ -36,6 +38,7 @@ impl Queue {
     pub fn new(limit: usize) -> Self {
         Self {
             critical: VecDeque::new(),
+            asked_for: VecDeque::new(),
             others: VecDeque::new(),
             left_out: 0,
             urgent_left_out: 0,
@@ -43,10 +46,14 @@ impl Queue {
         }
     }
 
-    /// Takes one in. What became of a question takes the place of the question itself, should nobody have heard it yet.
-    pub fn push(&mut self, announcement: Announcement) {
-        if announcement.kind == Kind::Answer && announcement.question.is_some() {
-            self.critical.retain(|asked| asked.question != announcement.question);
+    /// Takes one in.
+    pub fn push(&mut self, mut announcement: Announcement) {
+        if announcement.kind == Kind::Answer
+            && let Some(number) = announcement.question
+            && let Some(ask) = self.withdraw(number)
+        {
+            let asked = ask.text.lines().next().unwrap_or_default();
+            announcement.text = format!("{asked}\n{}", announcement.text);
         }
         if announcement.is_critical() {
             if self.critical.len() >= self.limit.saturating_mul(URGENT) {
@@ -71,6 +78,43 @@ impl Queue {
         self.others.push_back(announcement);
     }
 
+    /// Takes in what the person asked for: it is said before the others.
+    pub fn push_asked_for(&mut self, announcement: Announcement) {
+        if self.asked_for.len() >= self.limit {
+            self.asked_for.pop_front();
+            self.left_out += 1;
+        }
+        self.asked_for.push_back(announcement);
+    }
+
+    /// Takes back what was cut off: it is said again before the others.
+    pub fn put_back(&mut self, announcement: Announcement) {
+        if announcement.is_critical() {
+            self.critical.push_front(announcement);
+        } else {
+            self.others.push_front(announcement);
+        }
+    }
+
+    /// A question is settled, or answered: what waits of it is not said. Its text, if that was never said.
+    pub fn withdraw(&mut self, question: u32) -> Option<Announcement> {
+        let is_ask = |one: &Announcement| one.kind == Kind::Ask && one.question == Some(question);
+        let ask = self.critical.iter().find(|one| is_ask(one)).cloned();
+        for queue in [&mut self.critical, &mut self.asked_for, &mut self.others] {
+            queue.retain(|one| !is_ask(one));
+        }
+        ask
+    }
+
+    /// Forgets what waits and is not critical; how many that was.
+    pub fn hush(&mut self) -> u64 {
+        let waiting = (self.asked_for.len() + self.others.len()) as u64 + self.left_out;
+        self.asked_for.clear();
+        self.others.clear();
+        self.left_out = 0;
+        waiting
+    }
+
     /// Whether something waits that should cut in.
     pub fn is_urgent(&self) -> bool {
         !self.critical.is_empty()
@@ -90,6 +134,9 @@ impl Queue {
             flood.urgency = Urgency::Critical;
             return Some(flood);
         }
+        if let Some(asked_for) = self.asked_for.pop_front() {
+            return Some(asked_for);
+        }
         if self.left_out > 0 {
             let count = std::mem::take(&mut self.left_out);
             let text = match count {
@@ -107,7 +154,11 @@ impl Queue {
 
     /// How many wait.
     pub fn len(&self) -> usize {
-        self.critical.len() + self.others.len() + usize::from(self.left_out > 0)
+        self.critical.len()
+            + self.asked_for.len()
+            + self.others.len()
+            + usize::from(self.left_out > 0)
+            + usize::from(self.urgent_left_out > 0)
     }
 
     /// Whether none waits.
@@ -160,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn a_question_that_is_settled_before_it_is_heard_is_not_asked() {
+    fn a_question_that_is_settled_before_it_is_heard_is_told_in_short() {
         let mut queue = Queue::new(2);
         for (kind, urgency, number) in [
             (Kind::Ask, Urgency::Critical, 1),
@@ -171,6 +222,29 @@ mod tests {
             announcement.question = Some(number);
             queue.push(announcement);
         }
-        assert_eq!(drained(&mut queue), ["Ask 2", "Answer 1"]);
+        assert_eq!(drained(&mut queue), ["Ask 2", "Ask 1\nAnswer 1"]);
+    }
+
+    #[test]
+    fn what_was_asked_for_and_what_was_cut_off_go_before_the_rest() {
+        let mut queue = Queue::new(2);
+        queue.push(own(Kind::Agent, Urgency::Normal, "one"));
+        queue.put_back(own(Kind::Agent, Urgency::Normal, "cut off"));
+        queue.push(own(Kind::Error, Urgency::Critical, "failed"));
+        for text in ["help", "status", "repeat"] {
+            queue.push_asked_for(own(Kind::Status, Urgency::Normal, text));
+        }
+        let left_out = "One earlier announcement was not said, because more came than could be said.";
+        assert_eq!(drained(&mut queue), ["failed", "status", "repeat", left_out, "cut off", "one"]);
+    }
+
+    #[test]
+    fn hush_leaves_the_critical() {
+        let mut queue = Queue::new(2);
+        queue.push(own(Kind::Agent, Urgency::Normal, "one"));
+        queue.push(own(Kind::Error, Urgency::Critical, "failed"));
+        queue.push_asked_for(own(Kind::Status, Urgency::Normal, "status"));
+        assert_eq!(queue.hush(), 2);
+        assert_eq!(drained(&mut queue), ["failed"]);
     }
 }

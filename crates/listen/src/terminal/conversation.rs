@@ -18,6 +18,9 @@ pub(super) enum Act {
     /// The person wants something that is neither a command nor an answer.
     Request(String),
     Hush,
+    Pace {
+        faster: bool,
+    },
     Quit,
 }
 
@@ -26,6 +29,8 @@ pub(super) enum Act {
 pub(super) struct Around {
     /// Somebody takes what is neither a command nor an answer.
     pub(super) requests: bool,
+    /// Somebody speaks.
+    pub(super) speech: bool,
     /// There is a hub, which stops agents and gives more time; a producer by itself does neither.
     pub(super) hub: bool,
 }
@@ -55,8 +60,9 @@ pub(super) fn take(ear: &mut Ear, line: &str, around: Around, now: i64) -> Vec<A
         Typed::Quieter => retune(ear, false),
         Typed::Louder => retune(ear, true),
         Typed::Hush => vec![Act::Hush],
+        Typed::Pace { faster } => vec![Act::Pace { faster }],
         Typed::Quit => vec![Act::Quit],
-        Typed::Help => help(requests),
+        Typed::Help => help(around),
         Typed::Other(text) => other(ear, text, requests, now),
     }
 }
@@ -361,7 +367,7 @@ fn retune(ear: &Ear, louder: bool) -> Vec<Act> {
     vec![say(Kind::Status, text), Act::Retune(Tastes { verbosity, ..tastes.clone() })]
 }
 
-fn help(requests: bool) -> Vec<Act> {
+fn help(around: Around) -> Vec<Act> {
     let mut lines = vec![
         "yes or accept, no or reject: answers the open question. With several open, put its number behind: yes 2.",
         "answer and some words: answers a question that wants words. answer 2 and some words: answers question 2.",
@@ -372,7 +378,12 @@ fn help(requests: bool) -> Vec<Act> {
         "quieter, louder: less or more is said.",
         "quit: ends listening.",
     ];
-    if requests {
+    if around.speech {
+        lines
+            .push("Enter alone: stops what is being said. hush: stops what waits, too, unless it is urgent.");
+        lines.push("faster, slower: changes the pace of speech.");
+    }
+    if around.requests {
         lines.push("Anything else is taken for what you want the assistant to do.");
     }
     vec![say(Kind::Help, lines.join("\n"))]

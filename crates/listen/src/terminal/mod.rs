@@ -2,8 +2,9 @@
 //!
 //! - `typed`: what a line means by itself; `conversation`: what it means now, and what follows from it.
 //! - `talk`: what is heard, typed and said, one thing at a time.
-//! - `printed`: announcements as lines or as JSON.
+//! - `printed`: announcements as lines or as JSON; `aloud`: given to a voice.
 
+mod aloud;
 mod conversation;
 mod printed;
 mod talk;
@@ -156,6 +157,9 @@ pub async fn run(settings: Settings, mut hooks: Hooks, out: impl Write) -> Resul
         talk.look();
     }
     following.abort();
+    if let Some(Failure(why)) = &failure {
+        talk.last_words(why).await;
+    }
     talk.leave().await;
     failure.map_or(Ok(()), Err)
 }

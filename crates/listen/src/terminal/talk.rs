@@ -3,19 +3,22 @@
 use std::io::Write;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use aaep::event::{Decision, ResponseKind};
+use aaep::event::{Decision, ResponseKind, Urgency};
 use aaep::{SessionId, SubscriptionId};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinSet;
-use tokio::time::{Instant, timeout};
+use tokio::time::{Instant, sleep, timeout};
 
+use super::aloud::Aloud;
 use super::conversation::{self, Act, Around};
 use super::{Auto, Failure, Hooks, Settings, printed};
 use crate::client::{self, Heard, Lost};
-use crate::{Announcement, Ear, Kind, Queue, Subject, Tastes, Voice};
+use crate::{Announcement, Ear, Kind, Subject, Tastes};
 
 /// Between two looks at whether a voice is free.
 const VOICE: Duration = Duration::from_millis(50);
+/// For a voice to say why it ends.
+const LAST_WORDS: Duration = Duration::from_secs(20);
 /// For what is under way, and to say good-bye.
 const FAREWELL: Duration = Duration::from_secs(2);
 
@@ -24,8 +27,7 @@ pub(super) type Sent = (Option<u32>, Result<(), client::NotSent>);
 
 pub(super) struct Talk<W> {
     ear: Ear,
-    queue: Queue,
-    voice: Option<Box<dyn Voice>>,
+    aloud: Aloud,
     requests: Option<mpsc::Sender<String>>,
     ready: Option<oneshot::Sender<()>>,
     subscription: Option<SubscriptionId>,
@@ -46,8 +48,7 @@ impl<W: Write> Talk<W> {
     pub(super) fn new(settings: Settings, hooks: Hooks, wishes: watch::Sender<Tastes>, out: W) -> Self {
         Self {
             ear: Ear::new(settings.tastes.clone(), settings.limits),
-            queue: Queue::new(settings.limits.waiting),
-            voice: hooks.voice,
+            aloud: Aloud::new(hooks.voice, settings.limits.waiting),
             requests: hooks.requests,
             ready: hooks.ready,
             subscription: None,
@@ -130,7 +131,12 @@ impl<W: Write> Talk<W> {
     }
 
     pub(super) fn typed(&mut self, line: &str) {
-        let around = Around { requests: self.requests.is_some(), hub: self.has_hub };
+        // Enter alone is the key that stops speech; only in silence is it told what Enter does not do.
+        if line.trim().is_empty() && self.aloud.silence() {
+            return;
+        }
+        let around =
+            Around { requests: self.requests.is_some(), speech: self.aloud.has_voice(), hub: self.has_hub };
         let acts = conversation::take(&mut self.ear, line, around, now());
         for act in acts {
             match act {
@@ -149,12 +155,15 @@ impl<W: Write> Talk<W> {
 
     fn act(&mut self, act: Act) {
         match act {
-            Act::Say(announcement) => self.say(&announcement),
+            Act::Say(announcement) => self.reply(&announcement),
             Act::Send { message, question } => {
                 if let Some(number) = question.filter(|_| self.settings.auto == Auto::None) {
                     self.ear.not_sent(number);
                     let text = "With --auto none nothing is answered. Nothing was sent.";
                     return self.say(&Announcement::own(Kind::Error, text));
+                }
+                if let Some(number) = question {
+                    self.aloud.answered(number);
                 }
                 let to = self.settings.address.clone();
                 self.sends.spawn(async move { (question, client::send(&to, &message).await) });
@@ -168,9 +177,16 @@ impl<W: Write> Talk<W> {
                 self.ear.set_tastes(tastes);
             }
             Act::Hush => {
-                if let Some(voice) = &mut self.voice {
-                    voice.stop();
-                }
+                let text = self.aloud.hush();
+                self.print(&Announcement::own(Kind::Status, text));
+            }
+            Act::Pace { faster } => {
+                let text = match self.aloud.change_pace(faster) {
+                    Some(pace) => format!("From now on the pace is {pace}."),
+                    None if self.aloud.has_voice() => "It goes no further that way.".to_owned(),
+                    None => "Nothing is spoken here.".to_owned(),
+                };
+                self.reply(&Announcement::own(Kind::Status, text));
             }
             Act::Quit => self.is_over = true,
             Act::Request(_) => {}
@@ -191,8 +207,23 @@ impl<W: Write> Talk<W> {
         self.say(&Announcement::own(Kind::Error, text));
     }
 
+    /// Why nothing more is heard is said aloud, too; whoever called prints it.
+    pub(super) async fn last_words(&mut self, why: &str) {
+        let mut announcement = Announcement::own(Kind::Error, why);
+        announcement.urgency = Urgency::Critical;
+        self.aloud.say(&announcement);
+        let said = async {
+            while self.aloud.is_busy() {
+                self.aloud.speak();
+                sleep(VOICE).await;
+            }
+        };
+        let _ = timeout(LAST_WORDS, said).await;
+    }
+
     /// What is under way arrives first, then it is said that nobody listens any more.
     pub(super) async fn leave(&mut self) {
+        self.aloud.silence();
         let arrive = async {
             while let Some(sent) = self.sends.join_next().await {
                 if let Ok(sent) = sent {
@@ -205,6 +236,12 @@ impl<W: Write> Talk<W> {
             let message = client::farewell(&subscription);
             let _ = timeout(FAREWELL, client::send(&self.settings.address, &message)).await;
         }
+        let silent = async {
+            while !self.aloud.is_silent() {
+                sleep(VOICE).await;
+            }
+        };
+        let _ = timeout(FAREWELL, silent).await;
     }
 
     /// When to look again, should nothing come.
@@ -212,8 +249,7 @@ impl<W: Write> Talk<W> {
         let hour = Duration::from_hours(1);
         let due = self.ear.next_deadline().map(|at| at.saturating_sub(now()).max(0));
         let due = due.map_or(hour, |millis| Duration::from_millis(millis.unsigned_abs()).min(hour));
-        let speaks = self.voice.is_some() && !self.queue.is_empty();
-        Instant::now() + if speaks { due.min(VOICE) } else { due }
+        Instant::now() + if self.aloud.is_busy() { due.min(VOICE) } else { due }
     }
 
     /// Says what there is to say.
@@ -231,15 +267,10 @@ impl<W: Write> Talk<W> {
         {
             self.is_over = true;
         }
-        if let Some(voice) = &mut self.voice {
-            while self.queue.is_urgent() || !self.queue.is_empty() && voice.is_free() {
-                let Some(next) = self.queue.take() else { break };
-                if next.is_critical() {
-                    voice.stop();
-                }
-                voice.say(&next);
-            }
+        while let Some(news) = self.aloud.news() {
+            self.say(&Announcement::own(Kind::Notice, news));
         }
+        self.aloud.speak();
     }
 
     /// With `--auto`, nobody is waited for.
@@ -280,6 +311,17 @@ impl<W: Write> Talk<W> {
     }
 
     pub(super) fn say(&mut self, announcement: &Announcement) {
+        self.print(announcement);
+        self.aloud.say(announcement);
+    }
+
+    /// Says what the person asked for.
+    fn reply(&mut self, announcement: &Announcement) {
+        self.print(announcement);
+        self.aloud.reply(announcement);
+    }
+
+    fn print(&mut self, announcement: &Announcement) {
         let text = if self.settings.json {
             printed::json(announcement, &self.ear)
         } else {
@@ -288,9 +330,6 @@ impl<W: Write> Talk<W> {
         // Whoever read this has gone: nobody listens any more.
         if self.out.write_all(text.as_bytes()).and_then(|()| self.out.flush()).is_err() {
             self.is_over = true;
-        }
-        if self.voice.is_some() {
-            self.queue.push(announcement.clone());
         }
     }
 }

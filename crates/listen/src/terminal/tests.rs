@@ -9,8 +9,8 @@ use crate::client::{Address, Heard};
 use crate::{Announcement, Ear, Limits, Tastes, Voice};
 
 const NOW: i64 = 1_779_631_200_000;
-const ALONE: Around = Around { requests: false, hub: true };
-const WITH_REQUESTS: Around = Around { requests: true, hub: true };
+const ALONE: Around = Around { requests: false, speech: false, hub: true };
+const WITH_REQUESTS: Around = Around { requests: true, speech: false, hub: true };
 
 fn ear(questions: &[&str]) -> Ear {
     let mut ear = Ear::new(Tastes::default(), Limits::default());
@@ -179,9 +179,9 @@ fn a_voice_says_one_thing_at_a_time_and_the_critical_cuts_in() {
     talk.look();
     let hands_over = "bank cannot go on alone and hands over to a person. The reason: No.";
     assert_eq!(voice.0.lock().unwrap().0, ["One.", "(stop)", hands_over]);
-    for _ in 0..2 {
+    for _ in 0..3 {
         voice.0.lock().unwrap().1 = false;
         talk.look();
     }
-    assert_eq!(voice.0.lock().unwrap().0[3..], ["Two.", "Three."]);
+    assert_eq!(voice.0.lock().unwrap().0[3..], ["One.", "Two.", "Three."]);
 }

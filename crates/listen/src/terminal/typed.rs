@@ -26,6 +26,10 @@ pub(super) enum Typed<'t> {
     Quieter,
     Louder,
     Hush,
+    /// Speaks faster, or slower.
+    Pace {
+        faster: bool,
+    },
     Quit,
     Help,
     Other(&'t str),
@@ -81,6 +85,8 @@ impl<'t> Typed<'t> {
             ["quieter"] => Some(Self::Quieter),
             ["louder"] => Some(Self::Louder),
             ["hush"] => Some(Self::Hush),
+            ["faster"] => Some(Self::Pace { faster: true }),
+            ["slower"] => Some(Self::Pace { faster: false }),
             ["quit" | "exit"] => Some(Self::Quit),
             ["help" | "?"] => Some(Self::Help),
             _ => None,
@@ -145,6 +151,10 @@ mod tests {
             ("yes please", Typed::Other("yes please")),
             ("Lagos", Typed::Other("Lagos")),
             ("quit", Typed::Quit),
+            ("hush", Typed::Hush),
+            ("Faster", Typed::Pace { faster: true }),
+            ("slower", Typed::Pace { faster: false }),
+            ("faster please", Typed::Other("faster please")),
         ] {
             assert_eq!(Typed::read(line), typed, "{line:?}");
         }
