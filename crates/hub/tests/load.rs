@@ -38,7 +38,7 @@ fn a_minute_of_tokens_keeps_to_the_rate_and_a_question_waits_for_nothing() {
         }
     };
     for piece in 0..1200 {
-        let mut text: String = (0..5).map(|token| format!("W{} ", piece * 5 + token)).collect();
+        let mut text = format!("W{piece} and four more words ");
         if piece % 3 == 2 {
             text.push_str("End. ");
         }
