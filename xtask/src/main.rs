@@ -20,7 +20,8 @@ use stage::Stages;
 
 const USAGE: &str = "usage: cargo xtask COMMAND
 
-  test                 set-up, format, clippy, all tests, published clients, speech, the page in a browser and with a screen reader, conformance table, switched-off rules, fuzzing
+  test                 set-up, format, clippy, documentation, all tests, published clients, speech, the page in a browser and with a screen reader, conformance table, switched-off rules, fuzzing
+  doc                  documents the whole workspace, and takes no warning
   conformance [check]  writes docs/conformance.md, or says whether it is stale
   asp [check]          writes the diagram and table of docs/asp.md and docs/asp-vectors.json, or says whether they are stale
   interop              installs published clients of AAEP and runs them against the hub
@@ -33,12 +34,24 @@ const USAGE: &str = "usage: cargo xtask COMMAND
   fuzz [RUNS]          fuzzes each target, 200000 runs if not said
   bench [NAME] [quick] runs the benchmarks, or one of them; quick only shows that they run";
 
+/// Links that lead nowhere are warnings; that every public item has an example, a test of `sayso` looks at.
+const DOCUMENTATION: [&str; 7] = [
+    "doc",
+    "--workspace",
+    "--all-features",
+    "--no-deps",
+    "--locked",
+    "--config",
+    "build.rustdocflags = ['-Dwarnings']",
+];
+
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let mut stages = Stages::default();
     match *words.as_slice() {
         ["test"] => test(&mut stages),
+        ["doc"] => stages.cargo("documentation", &DOCUMENTATION),
         ["conformance"] => stages.run("conformance", conformance::write),
         ["conformance", "check"] => stages.run("conformance", conformance::check),
         ["asp"] => stages.run("asp", asp::write),
@@ -75,6 +88,7 @@ fn test(stages: &mut Stages) {
     let clippy =
         ["clippy", "--workspace", "--all-features", "--all-targets", "--locked", "--", "-D", "warnings"];
     stages.cargo("clippy", &clippy);
+    stages.cargo("documentation", &DOCUMENTATION);
     stages.cargo("tests", &["test", "--workspace", "--locked"]);
     stages.run("page", page::run);
     // What is optional there: the loop for chat completions, and the adapter for rig.

@@ -54,6 +54,25 @@ pub(crate) fn required() -> Result<Current, Error> {
 ///     session.finish("Done.").await
 /// }
 /// ```
+///
+/// What is spawned has it if it is wrapped in it:
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), sayso::Error> {
+/// # let hub = sayso::Hub::embedded().open()?;
+/// # let session = hub.session("Pay Ben.").start().await?;
+/// sayso::within(&session, async {
+///     let carried: sayso::Current = sayso::current().ok_or(sayso::Error::NoSession)?;
+///     let spawned = tokio::spawn(sayso::within(&carried, async { sayso::current().is_some() }));
+///     assert!(spawned.await.unwrap_or_default());
+///     Ok::<_, sayso::Error>(())
+/// })
+/// .await?;
+/// session.finish("It is noon.").await?;
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug)]
 pub struct Current(Arc<Session>);
 

@@ -40,6 +40,11 @@ use crate::error::Error;
 )]
 pub trait Argument {
     /// What of it an answer is bound to.
+    ///
+    /// ```
+    /// use sayso::Argument;
+    /// assert_eq!(("Ben", 5_u8, true).bound().to_string(), r#"["Ben",5,true]"#);
+    /// ```
     fn bound(&self) -> Bound;
 }
 
@@ -57,11 +62,21 @@ const EXACT: i128 = (1 << 53) - 1;
 
 impl Bound {
     /// A text.
+    ///
+    /// ```
+    /// assert_eq!(sayso::Bound::text("Ben").to_string(), r#""Ben""#);
+    /// ```
     pub fn text(text: impl AsRef<str>) -> Self {
         Self::written(|out| out.text(text.as_ref()))
     }
 
     /// An integer. One beyond 2^53 is bound by its digits, as text.
+    ///
+    /// ```
+    /// use sayso::Bound;
+    /// assert_eq!(Bound::integer(17).to_string(), "17");
+    /// assert_eq!(Bound::integer(u64::MAX).to_string(), r#""18446744073709551615""#);
+    /// ```
     pub fn integer(integer: impl Into<i128>) -> Self {
         let integer = integer.into();
         match i64::try_from(integer) {
@@ -71,6 +86,12 @@ impl Bound {
     }
 
     /// A number. What JSON cannot say is bound by its name: `NaN`, `inf`, `-inf`.
+    ///
+    /// ```
+    /// use sayso::Bound;
+    /// assert_eq!(Bound::number(0.5).to_string(), "0.5");
+    /// assert_eq!(Bound::number(f64::NAN).to_string(), r#""NaN""#);
+    /// ```
     pub fn number(number: f64) -> Self {
         if number.is_finite() {
             Self::written(|out| out.number(number))
@@ -80,16 +101,29 @@ impl Bound {
     }
 
     /// Yes or no.
+    ///
+    /// ```
+    /// assert_eq!(sayso::Bound::boolean(true).to_string(), "true");
+    /// ```
     pub fn boolean(value: bool) -> Self {
         Self::written(|out| out.boolean(value))
     }
 
     /// Nothing is there.
+    ///
+    /// ```
+    /// assert_eq!(sayso::Bound::nothing().to_string(), "null");
+    /// ```
     pub fn nothing() -> Self {
         Self(Ok("null".to_owned()))
     }
 
     /// Many, in their order.
+    ///
+    /// ```
+    /// use sayso::Bound;
+    /// assert_eq!(Bound::list(["Ben", "Ada"].map(Bound::text)).to_string(), r#"["Ben","Ada"]"#);
+    /// ```
     pub fn list(items: impl IntoIterator<Item = Self>) -> Self {
         let mut out = Writer::default();
         out.open_array();
@@ -104,6 +138,12 @@ impl Bound {
     }
 
     /// Many, each with its name.
+    ///
+    /// ```
+    /// use sayso::Bound;
+    /// let payment = Bound::record([("to", Bound::text("Ben")), ("euro", Bound::integer(5))]);
+    /// assert_eq!(payment.to_string(), r#"{"to":"Ben","euro":5}"#);
+    /// ```
     pub fn record<N: AsRef<str>>(members: impl IntoIterator<Item = (N, Self)>) -> Self {
         let mut out = Writer::default();
         out.open_object();

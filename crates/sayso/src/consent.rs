@@ -13,6 +13,12 @@ use crate::redact::Cleaner;
 use crate::words::Words;
 
 /// How much harm an action could do (§4.3.1).
+///
+/// ```
+/// # let _ =
+/// sayso::Action::new("rename", r#"{"file":"a"}"#).risk(sayso::Risk::Medium)
+/// # ;
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Risk {
     /// Next to none.
@@ -59,6 +65,12 @@ const TIMEOUT: Duration = Duration::from_mins(5);
 
 impl Action {
     /// A call of a tool, with its arguments as JSON. It is of high risk if nothing else is said.
+    ///
+    /// ```
+    /// # let _ =
+    /// sayso::Action::new("send", r#"{"to":"Ben","amount":"5.00"}"#)
+    /// # ;
+    /// ```
     pub fn new(tool: impl Into<String>, arguments: impl Into<String>) -> Self {
         Self {
             tool: tool.into(),
@@ -73,6 +85,12 @@ impl Action {
     }
 
     /// What would be done, for somebody who sees nothing: `Transfer 500 dollars from checking to savings.`
+    ///
+    /// ```
+    /// # let _ =
+    /// sayso::Action::new("send", r#"{"to":"Ben"}"#).says("Send 5 euro to Ben.")
+    /// # ;
+    /// ```
     #[must_use]
     pub fn says(mut self, says: impl Into<String>) -> Self {
         self.says = says.into();
@@ -80,6 +98,12 @@ impl Action {
     }
 
     /// What would come of it: `The money moves at once.`
+    ///
+    /// ```
+    /// # let _ =
+    /// sayso::Action::new("send", r#"{"to":"Ben"}"#).consequence("The money is gone at once.")
+    /// # ;
+    /// ```
     #[must_use]
     pub fn consequence(mut self, consequence: impl Into<String>) -> Self {
         self.consequence = consequence.into();
@@ -87,6 +111,12 @@ impl Action {
     }
 
     /// The question in other words than action and consequence.
+    ///
+    /// ```
+    /// # let _ =
+    /// sayso::Action::new("send", r#"{"to":"Ben"}"#).summary(sayso::Words::new("May I pay Ben?").terse("Pay Ben?"))
+    /// # ;
+    /// ```
     #[must_use]
     pub fn summary(mut self, words: impl Into<Words>) -> Self {
         self.summary = Some(words.into());
@@ -94,6 +124,12 @@ impl Action {
     }
 
     /// How much harm it could do.
+    ///
+    /// ```
+    /// # let _ =
+    /// sayso::Action::new("rename", r#"{"file":"a"}"#).risk(sayso::Risk::Low)
+    /// # ;
+    /// ```
     #[must_use]
     pub fn risk(mut self, risk: Risk) -> Self {
         self.risk = risk;
@@ -101,6 +137,12 @@ impl Action {
     }
 
     /// It can never be undone.
+    ///
+    /// ```
+    /// # let _ =
+    /// sayso::Action::new("delete", r#"{"record":17}"#).irreversible()
+    /// # ;
+    /// ```
     #[must_use]
     pub fn irreversible(mut self) -> Self {
         self.irreversible = true;
@@ -108,6 +150,12 @@ impl Action {
     }
 
     /// How long the person has, in whole seconds; five minutes if nothing is said. No answer means no.
+    ///
+    /// ```
+    /// # let _ =
+    /// sayso::Action::new("send", r#"{"to":"Ben"}"#).within(std::time::Duration::from_secs(90))
+    /// # ;
+    /// ```
     #[must_use]
     pub fn within(mut self, time: Duration) -> Self {
         self.timeout = time;
@@ -177,6 +225,23 @@ fn digest(tool: &str, arguments: &str) -> Result<Digest, Error> {
 }
 
 /// What a person answered.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), sayso::Error> {
+/// # let hub = sayso::Hub::embedded().open()?;
+/// # let session = hub.session("Pay Ben.").start().await?;
+/// use sayso::{Action, Answer};
+/// let action = Action::new("send", r#"{"to":"Ben"}"#).says("Send 5 euro to Ben.").consequence("They are gone at once.");
+/// match session.ask(action).await? {
+///     Answer::Granted(granted) => println!("{} may be called.", granted.tool()),
+///     // Nobody listens here, and that means no.
+///     Answer::Refused(why) => assert_eq!(why.to_string(), "nobody could be asked"),
+/// }
+/// # session.cancel("Nothing was sent.").await?;
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
 #[must_use = "nothing was done yet"]
 pub enum Answer {
@@ -187,6 +252,11 @@ pub enum Answer {
 }
 
 /// Why something may not be done.
+///
+/// ```
+/// use sayso::{By, Refused};
+/// assert_eq!(Refused { by: By::Reply }.to_string(), "the person refused");
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Refused {
     /// How it came about.
@@ -194,6 +264,16 @@ pub struct Refused {
 }
 
 /// How an answer came about.
+///
+/// ```
+/// use sayso::By;
+///
+/// /// Whether it makes sense to ask once more.
+/// fn later(by: By) -> bool {
+///     matches!(by, By::Timeout | By::Closure | By::Unreachable)
+/// }
+/// assert!(!later(By::Reply));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum By {
@@ -261,6 +341,24 @@ pub(crate) fn told_to_model(why: &str) -> String {
 ///     (granted.clone(), granted)
 /// }
 /// ```
+///
+/// It is asked for and spent:
+///
+/// ```
+/// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/person.rs"));
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), sayso::Error> {
+/// # let (hub, session) = heard().await;
+/// # let action = sending();
+/// use sayso::Answer;
+/// // Somebody listens here, and says yes.
+/// let Answer::Granted(granted) = session.ask(action).await? else { panic!("it is no yes") };
+/// let sent = session.call(granted, async |arguments| Ok::<_, std::io::Error>(arguments)).await;
+/// assert_eq!(sent.unwrap(), r#"{"to":"Ben"}"#);
+/// # session.finish("It is sent.").await?;
+/// # Ok(())
+/// # }
+/// ```
 #[must_use = "a consent that is not spent does nothing"]
 pub struct Granted {
     session: Arc<str>,
@@ -270,16 +368,52 @@ pub struct Granted {
 
 impl Granted {
     /// The tool that may be called.
+    ///
+    /// ```
+    /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/person.rs"));
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), sayso::Error> {
+    /// # let (hub, session) = heard().await;
+    /// # let granted = granted(&session).await;
+    /// assert_eq!(granted.tool(), "send");
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn tool(&self) -> &str {
         &self.action.tool
     }
 
     /// The arguments with which it may be called, as JSON.
+    ///
+    /// ```
+    /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/person.rs"));
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), sayso::Error> {
+    /// # let (hub, session) = heard().await;
+    /// # let granted = granted(&session).await;
+    /// assert_eq!(granted.arguments(), r#"{"to":"Ben"}"#);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn arguments(&self) -> &str {
         &self.action.arguments
     }
 
     /// Itself, if it is for exactly this call; else it is gone, for somebody is about to do something that nobody allowed.
+    ///
+    /// ```
+    /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/person.rs"));
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), sayso::Error> {
+    /// # let (hub, session) = heard().await;
+    /// # let granted = granted(&session).await;
+    /// use sayso::{Error, NotGranted};
+    /// let granted = granted.only_for("send", r#"{"to":"Ben"}"#)?;
+    /// let other = granted.only_for("send", r#"{"to":"Eve"}"#);
+    /// assert_eq!(other.unwrap_err(), Error::NotGranted(NotGranted::OtherAction));
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn only_for(self, tool: &str, arguments: &str) -> Result<Self, Error> {
         if digest(tool, arguments)? == self.digest {
             Ok(self)

@@ -5,6 +5,21 @@ use std::fmt;
 use crate::consent::Refused;
 
 /// Why something was not said or done. Nothing of it was: what is refused is refused whole.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), sayso::Error> {
+/// # let hub = sayso::Hub::embedded().open()?;
+/// # let session = hub.session("Pay Ben.").start().await?;
+/// use sayso::{Action, Error};
+/// match session.ask(Action::new("send", "five euro")).await {
+///     Err(Error::Malformed(why)) => println!("The arguments are no JSON: {why}."),
+///     other => panic!("{other:?}"),
+/// }
+/// # session.cancel("Nothing was sent.").await?;
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Error {
@@ -31,6 +46,22 @@ pub enum Error {
 }
 
 /// A rule that something breaks.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), sayso::Error> {
+/// # let hub = sayso::Hub::embedded().open()?;
+/// # let session = hub.session("Pay Ben.").start().await?;
+/// use sayso::{Action, Error};
+/// // There is no word on what comes of it.
+/// match session.ask(Action::new("send", r#"{"to":"Ben"}"#).says("Send 5 euro to Ben.")).await {
+///     Err(Error::Unlawful(broken)) => assert_eq!(broken[0].pointer, "/consequence"),
+///     other => panic!("{other:?}"),
+/// }
+/// # session.cancel("Nothing was sent.").await?;
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Broken {
     /// The rule's id, like `AAEP-4.3.2-3`.
@@ -42,6 +73,10 @@ pub struct Broken {
 }
 
 /// Why a session is over though its agent has not ended it.
+///
+/// ```
+/// assert_eq!(sayso::Stop::Person.to_string(), "the person stopped the session");
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Stop {
@@ -67,6 +102,21 @@ impl Stop {
 }
 
 /// Why a consent does not allow a call.
+///
+/// ```
+/// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/person.rs"));
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), sayso::Error> {
+/// # let (hub, session) = heard().await;
+/// # let granted = granted(&session).await;
+/// use sayso::{Error, NotGranted};
+/// // The person said yes in one session, and that counts in no other.
+/// let other = hub.session("Pay Eve.").start().await?;
+/// let begun = other.begin(granted).await.map(drop);
+/// assert_eq!(begun, Err(Error::NotGranted(NotGranted::OtherSession)));
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum NotGranted {

@@ -26,6 +26,12 @@ pub struct Question {
 
 impl Question {
     /// Asks for an answer in words.
+    ///
+    /// ```
+    /// # let _ =
+    /// sayso::Question::new("What shall the file be called?")
+    /// # ;
+    /// ```
     pub fn new(question: impl Into<String>) -> Self {
         Self {
             says: question.into(),
@@ -37,6 +43,12 @@ impl Question {
     }
 
     /// Asks for yes or no.
+    ///
+    /// ```
+    /// # let _ =
+    /// sayso::Question::new("Also those of last year?").yes_or_no()
+    /// # ;
+    /// ```
     #[must_use]
     pub fn yes_or_no(mut self) -> Self {
         self.kinds.push("yes_no");
@@ -44,6 +56,12 @@ impl Question {
     }
 
     /// Asks for a number.
+    ///
+    /// ```
+    /// # let _ =
+    /// sayso::Question::new("For how many nights?").number()
+    /// # ;
+    /// ```
     #[must_use]
     pub fn number(mut self) -> Self {
         self.kinds.push("numeric");
@@ -51,6 +69,12 @@ impl Question {
     }
 
     /// An answer to choose: what comes back, and what the person is told.
+    ///
+    /// ```
+    /// # let _ =
+    /// sayso::Question::new("Which Ben?").choice("ben_a", "Ben Adams").choice("ben_o", "Ben Okri")
+    /// # ;
+    /// ```
     #[must_use]
     pub fn choice(mut self, value: impl Into<String>, label: impl Into<String>) -> Self {
         self.choices.push((value.into(), label.into()));
@@ -58,6 +82,12 @@ impl Question {
     }
 
     /// Why the agent asks.
+    ///
+    /// ```
+    /// # let _ =
+    /// sayso::Question::new("Which Ben?").because("There are two in your address book.")
+    /// # ;
+    /// ```
     #[must_use]
     pub fn because(mut self, context: impl Into<String>) -> Self {
         self.context = Some(context.into());
@@ -65,6 +95,12 @@ impl Question {
     }
 
     /// How long the person has, in whole seconds; five minutes if nothing is said.
+    ///
+    /// ```
+    /// # let _ =
+    /// sayso::Question::new("Which Ben?").within(std::time::Duration::from_secs(90))
+    /// # ;
+    /// ```
     #[must_use]
     pub fn within(mut self, time: Duration) -> Self {
         self.timeout = time;
@@ -110,6 +146,22 @@ impl Question {
 }
 
 /// What the person meant.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), sayso::Error> {
+/// # let hub = sayso::Hub::embedded().open()?;
+/// # let session = hub.session("Pay Ben.").start().await?;
+/// use sayso::{Clarified, Question};
+/// match session.clarify(Question::new("Which Ben?")).await? {
+///     Clarified::Text(name) => println!("{name} it is."),
+///     Clarified::Nothing(by) => println!("Nobody said which: {by:?}."),
+///     other => println!("That is no name: {other:?}."),
+/// }
+/// # session.cancel("Nothing was sent.").await?;
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Clarified {

@@ -90,6 +90,21 @@ const SILENCE: Duration = Duration::from_mins(10);
 const AFTERWARDS: usize = 1024;
 
 /// Drives a session from a stream of native events. See [the module](self).
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), sayso::Error> {
+/// # let hub = sayso::Hub::embedded().open()?;
+/// use sayso::bridge::{Bridge, Ending, Step};
+///
+/// let events = futures_util::stream::iter(["It rai", "ns."]);
+/// let session = hub.session("How is the weather?").start().await?;
+/// let report = Bridge::of(session).run(events, |text| [Step::output(text)]).await;
+/// // The stream ended, and nobody said how the session did.
+/// assert_eq!(report.ending, Ending::Early);
+/// # Ok(())
+/// # }
+/// ```
 #[must_use = "nothing happens before it runs"]
 pub struct Bridge {
     session: Option<Session>,
@@ -111,7 +126,9 @@ impl Bridge {
     /// A bridge for a session that has been started.
     ///
     /// ```
-    /// # async fn shown(hub: sayso::Hub) -> Result<(), sayso::Error> {
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), sayso::Error> {
+    /// # let hub = sayso::Hub::embedded().open()?;
     /// let bridge = sayso::bridge::Bridge::of(hub.session("Pay Ben.").start().await?);
     /// # let _ = bridge;
     /// # Ok(())
@@ -144,6 +161,24 @@ impl Bridge {
     }
 
     /// Tells the stream to its end, or to the session's. It needs a runtime of tokio, for its clock.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), sayso::Error> {
+    /// # let hub = sayso::Hub::embedded().open()?;
+    /// use futures_util::stream;
+    /// use sayso::bridge::{Bridge, Ending, Step};
+    ///
+    /// let events = stream::iter([Ok("It rains."), Err("the model is gone")]);
+    /// let session = hub.session("How is the weather?").start().await?;
+    /// let map = |event| match event {
+    ///     Ok(text) => vec![Step::output(text), Step::output_done()],
+    ///     Err(why) => vec![Step::fail(why)],
+    /// };
+    /// assert_eq!(Bridge::of(session).run(events, map).await.ending, Ending::AsSaid);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn run<S, I>(self, events: S, map: impl FnMut(S::Item) -> I) -> Report
     where
         S: Stream,

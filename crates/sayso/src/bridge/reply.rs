@@ -18,6 +18,24 @@ use crate::error::Error;
 /// ```compile_fail,E0451
 /// let forged = sayso::bridge::Allowed { arguments: None };
 /// ```
+///
+/// One for which the person was asked has the arguments with it:
+///
+/// ```
+/// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/person.rs"));
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), sayso::Error> {
+/// # let (hub, _) = heard().await;
+/// # let (narrator, telling) = sayso::callbacks::Narration::on(&hub).open();
+/// # let _telling = tokio::spawn(telling);
+/// # use sayso::callbacks::Callbacks;
+/// // Somebody listens here, and says yes.
+/// narrator.on_chain_start("c1", "Pay Ben.")?;
+/// let allowed = narrator.on_tool_start("t1", "send", r#"{"to":"Ben"}"#).await.unwrap();
+/// assert_eq!(allowed.arguments(), Some(r#"{"to":"Ben"}"#));
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
 #[must_use = "the tool is said to run from now on"]
 pub struct Allowed {
@@ -28,9 +46,19 @@ impl Allowed {
     /// The arguments to which the person said yes, as JSON: the tool runs with exactly these. None where nobody was asked.
     ///
     /// ```
-    /// fn run(allowed: &sayso::bridge::Allowed) {
-    ///     println!("Running with {:?}.", allowed.arguments());
-    /// }
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), sayso::Error> {
+    /// # let hub = sayso::Hub::embedded().open()?;
+    /// # let (narrator, telling) = sayso::callbacks::Narration::on(&hub).tools(|tool, _| sayso::bridge::Unasked::new(tool).into()).open();
+    /// # let telling = tokio::spawn(telling);
+    /// # use sayso::callbacks::Callbacks;
+    /// // Nobody is asked about the weather.
+    /// narrator.on_chain_start("c1", "Do I need an umbrella?")?;
+    /// let allowed = narrator.on_tool_start("t1", "weather", "Oslo").await.unwrap();
+    /// assert_eq!(allowed.arguments(), None);
+    /// # drop((narrator, telling));
+    /// # Ok(())
+    /// # }
     /// ```
     pub fn arguments(&self) -> Option<&str> {
         self.arguments.as_deref()
@@ -89,12 +117,27 @@ enum To<T> {
 
 impl<T> Reply<T> {
     /// A reply, and what waits for it.
+    ///
+    /// ```
+    /// let (reply, gate) = sayso::bridge::Reply::<sayso::bridge::Allowed>::gate();
+    /// // A bridge that has the reply tells the gate.
+    /// drop(reply);
+    /// assert!(gate.wait().is_err());
+    /// ```
     pub fn gate() -> (Self, Gate<T>) {
         let (tell, told) = oneshot::channel();
         (Self(Some(To::Gate(tell))), Gate(told))
     }
 
     /// A reply that calls this, on the thread that drives the session: it should only pass it on.
+    ///
+    /// ```
+    /// use sayso::bridge::{Allowed, Denied, Reply};
+    /// let (tell, told) = std::sync::mpsc::channel();
+    /// let reply = Reply::<Allowed>::call(move |verdict| tell.send(verdict.map(drop)).unwrap());
+    /// drop(reply);
+    /// assert_eq!(told.recv(), Ok(Err(Denied::Left)));
+    /// ```
     pub fn call(told: impl FnOnce(Result<T, Denied>) + Send + 'static) -> Self {
         Self(Some(To::Call(Box::new(told))))
     }
@@ -145,14 +188,21 @@ impl<T> fmt::Debug for Reply<T> {
 /// question is taken back, and the tool is not said to run.
 ///
 /// ```
-/// use sayso::bridge::{Allowed, Gate};
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), sayso::Error> {
+/// use sayso::bridge::{Allowed, Gate, Reply};
 ///
-/// async fn run(gate: Gate<Allowed>) {
+/// async fn run(gate: Gate<Allowed>) -> String {
 ///     match gate.await {
-///         Ok(allowed) => println!("Running with {:?}.", allowed.arguments()),
-///         Err(why) => println!("Not running: {why}."),
+///         Ok(allowed) => format!("Running with {:?}.", allowed.arguments()),
+///         Err(why) => format!("Not running: {why}."),
 ///     }
 /// }
+/// let (reply, gate) = Reply::gate();
+/// drop(reply);
+/// assert_eq!(run(gate).await, "Not running: nobody was left to decide.");
+/// # Ok(())
+/// # }
 /// ```
 #[derive(Debug)]
 #[must_use = "the tool must not run before the answer is there"]

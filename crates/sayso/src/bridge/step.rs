@@ -341,11 +341,23 @@ pub struct Unasked {
 
 impl Unasked {
     /// A call of this tool, of low risk.
+    ///
+    /// ```
+    /// # let _ =
+    /// sayso::bridge::Unasked::new("weather")
+    /// # ;
+    /// ```
     pub fn new(tool: impl Into<String>) -> Self {
         Self { tool: tool.into(), words: None, arguments: None, medium: false }
     }
 
     /// What this call does.
+    ///
+    /// ```
+    /// # let _ =
+    /// sayso::bridge::Unasked::new("weather").says("Asking for the weather in Oslo.")
+    /// # ;
+    /// ```
     #[must_use]
     pub fn says(mut self, words: impl Into<Words>) -> Self {
         self.words = Some(words.into());
@@ -353,6 +365,12 @@ impl Unasked {
     }
 
     /// The arguments in words.
+    ///
+    /// ```
+    /// # let _ =
+    /// sayso::bridge::Unasked::new("weather").with("Oslo, tomorrow")
+    /// # ;
+    /// ```
     #[must_use]
     pub fn with(mut self, arguments: impl Into<String>) -> Self {
         self.arguments = Some(arguments.into());
@@ -360,6 +378,12 @@ impl Unasked {
     }
 
     /// It could do some harm.
+    ///
+    /// ```
+    /// # let _ =
+    /// sayso::bridge::Unasked::new("rename").says("Renaming the file.").medium_risk()
+    /// # ;
+    /// ```
     #[must_use]
     pub fn medium_risk(mut self) -> Self {
         self.medium = true;

@@ -15,13 +15,18 @@ use crate::session::{self, Session};
 /// A call that the model wanted.
 ///
 /// ```
-/// # use sayso::openai::{Outcome, Reply};
-/// /// The tools that did what they should.
-/// fn done(reply: &Reply) -> Vec<&str> {
-///     let done = reply.calls.iter().filter(|call| call.outcome == Outcome::Done);
-///     done.map(|call| call.tool.as_str()).collect()
-/// }
-/// # let _ = done;
+/// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/endpoint.rs"));
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let url = endpoint_that_wants("launch", "{}");
+/// use sayso::openai::{Agent, Outcome};
+/// # let agent = Agent::new(url).model("any");
+/// # let hub = sayso::Hub::embedded().open()?;
+/// // The model wants a tool that this agent does not have.
+/// let reply = agent.run(&hub, "Good morning.").await?;
+/// assert_eq!((reply.calls[0].tool.as_str(), &reply.calls[0].outcome), ("launch", &Outcome::Unknown));
+/// # Ok(())
+/// # }
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]

@@ -5,6 +5,17 @@ use std::fmt;
 use crate::session::{Cause, Failure};
 
 /// Why there is no answer. Where [`Agent::run`](super::Agent::run) had the session, listeners have been told the same.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), sayso::Error> {
+/// # let hub = sayso::Hub::embedded().open()?;
+/// use sayso::openai::{Agent, Error};
+/// let ran = Agent::new("somewhere").run(&hub, "Good morning.").await;
+/// assert!(matches!(ran, Err(Error::Setup(_))));
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Error {
@@ -39,8 +50,13 @@ impl Error {
     /// What listeners are told. Whoever ends the session itself says this.
     ///
     /// ```
-    /// # async fn ended(session: sayso::Session, error: sayso::openai::Error) -> Result<(), sayso::Error> {
-    /// session.fail(error.failure()).await
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), sayso::Error> {
+    /// # let hub = sayso::Hub::embedded().open()?;
+    /// # let session = hub.session("Pay Ben.").start().await?;
+    /// # let error = sayso::openai::Error::Silent;
+    /// session.fail(error.failure()).await?;
+    /// # Ok(())
     /// # }
     /// ```
     pub fn failure(&self) -> Failure {

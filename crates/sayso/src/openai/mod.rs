@@ -9,23 +9,10 @@
 //!     Ok(format!("{} euro were sent to {}", arguments.words("euro"), arguments.words("to")))
 //! }
 //!
+//! # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/endpoint.rs"));
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! # // A stand-in for the endpoint: it wishes everybody a good morning.
-//! # let listener = std::net::TcpListener::bind("127.0.0.1:0")?;
-//! # let url = format!("http://{}/v1", listener.local_addr()?);
-//! # std::thread::spawn(move || -> std::io::Result<()> {
-//! #     use std::io::{Read, Write};
-//! #     for stream in listener.incoming() {
-//! #         let mut stream = stream?;
-//! #         let _ = stream.read(&mut [0; 65536])?;
-//! #         stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n")?;
-//! #         stream.write_all(b"data: {\"choices\":[{\"delta\":{\"content\":\"Good morning.\"},\"finish_reason\":\"stop\"}]}\n\n")?;
-//! #         stream.shutdown(std::net::Shutdown::Write)?;
-//! #         let _ = stream.read_to_end(&mut Vec::new());
-//! #     }
-//! #     Ok(())
-//! # });
+//! # let url = endpoint();
 //! let schema = r#"{"type":"object","properties":{"to":{"type":"string"},"euro":{"type":"integer"}}}"#;
 //! // Like `https://api.openai.com/v1`, or `http://127.0.0.1:11434/v1`.
 //! let agent = Agent::new(url).key("sk-…").model("gpt-5.2").tool(
@@ -96,11 +83,17 @@ pub struct Agent {
 /// What came of a request.
 ///
 /// ```
-/// # fn look(reply: &sayso::openai::Reply) {
-/// println!("{} (asked {} times)", reply.text, reply.rounds);
+/// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/endpoint.rs"));
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let agent = sayso::openai::Agent::new(endpoint()).model("any");
+/// # let hub = sayso::Hub::embedded().open()?;
+/// let reply = agent.run(&hub, "Good morning.").await?;
+/// assert_eq!((reply.text.as_str(), reply.rounds), ("Good morning.", 1));
 /// for call in &reply.calls {
 ///     println!("{}: {}", call.tool, call.outcome);
 /// }
+/// # Ok(())
 /// # }
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -119,6 +112,12 @@ pub struct Reply {
 impl Agent {
     /// An agent at this endpoint: all that comes before `/chat/completions`, as in `https://api.openai.com/v1`. Without TLS
     /// everybody on the way can read the key and what is said, so `http://` is for this machine.
+    ///
+    /// ```
+    /// # let _ =
+    /// sayso::openai::Agent::new("http://127.0.0.1:11434/v1")
+    /// # ;
+    /// ```
     pub fn new(base_url: impl Into<String>) -> Self {
         Self {
             base: base_url.into(),
@@ -132,18 +131,36 @@ impl Agent {
     }
 
     /// The model's name, as the endpoint knows it.
+    ///
+    /// ```
+    /// # let _ =
+    /// sayso::openai::Agent::new("http://127.0.0.1:11434/v1").model("llama3.2")
+    /// # ;
+    /// ```
     pub fn model(mut self, model: impl Into<String>) -> Self {
         self.model = model.into();
         self
     }
 
     /// The key, if the endpoint wants one. It is sent to the endpoint and told to nobody.
+    ///
+    /// ```
+    /// # let _ =
+    /// sayso::openai::Agent::new("https://api.openai.com/v1").key("sk-…")
+    /// # ;
+    /// ```
     pub fn key(mut self, key: impl Into<String>) -> Self {
         self.key = Some(key.into());
         self
     }
 
     /// What the model is told before every request.
+    ///
+    /// ```
+    /// # let _ =
+    /// sayso::openai::Agent::new("http://127.0.0.1:11434/v1").instructions("Answer in one sentence.")
+    /// # ;
+    /// ```
     pub fn instructions(mut self, instructions: impl Into<String>) -> Self {
         self.instructions = Some(instructions.into());
         self
@@ -161,12 +178,26 @@ impl Agent {
     }
 
     /// A tool that the model may call.
+    ///
+    /// ```
+    /// use sayso::openai::{Agent, Arguments, Tool};
+    /// let noon = async |_: Arguments| Ok::<_, std::io::Error>("It is noon.");
+    /// let clock = Tool::new("clock", "Says what time it is.", r#"{"type":"object"}"#, noon);
+    /// let agent = Agent::new("http://127.0.0.1:11434/v1").tool(clock);
+    /// # drop(agent);
+    /// ```
     pub fn tool(mut self, tool: Tool) -> Self {
         self.tools.push(tool);
         self
     }
 
     /// Other bounds.
+    ///
+    /// ```
+    /// use sayso::openai::{Agent, Limits};
+    /// let agent = Agent::new("http://127.0.0.1:11434/v1").limits(Limits { rounds: 4, ..Limits::default() });
+    /// # drop(agent);
+    /// ```
     pub fn limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
         self
@@ -208,25 +239,11 @@ impl Agent {
     /// The same in a session that is there already, and that its owner ends.
     ///
     /// ```
+    /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/endpoint.rs"));
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// # // A stand-in for the endpoint: it wishes everybody a good morning.
-    /// # let listener = std::net::TcpListener::bind("127.0.0.1:0")?;
-    /// # let url = format!("http://{}/v1", listener.local_addr()?);
-    /// # std::thread::spawn(move || -> std::io::Result<()> {
-    /// #     use std::io::{Read, Write};
-    /// #     for stream in listener.incoming() {
-    /// #         let mut stream = stream?;
-    /// #         let _ = stream.read(&mut [0; 65536])?;
-    /// #         stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n")?;
-    /// #         stream.write_all(b"data: {\"choices\":[{\"delta\":{\"content\":\"Good morning.\"},\"finish_reason\":\"stop\"}]}\n\n")?;
-    /// #         stream.shutdown(std::net::Shutdown::Write)?;
-    /// #         let _ = stream.read_to_end(&mut Vec::new());
-    /// #     }
-    /// #     Ok(())
-    /// # });
     /// # let hub = sayso::Hub::embedded().agent("bank").open()?;
-    /// # let agent = sayso::openai::Agent::new(url).model("any");
+    /// # let agent = sayso::openai::Agent::new(endpoint()).model("any");
     /// let session = hub.session("Good morning.").start().await?;
     /// match agent.answer(&session, "Good morning.").await {
     ///     Ok(reply) => {

@@ -36,10 +36,20 @@ pub use secrets::Secrets;
 /// ```
 pub trait Redact: Send + Sync {
     /// The text without secrets, and how many there were.
+    ///
+    /// ```
+    /// use sayso::{Redact, Secrets};
+    /// assert_eq!(Secrets.redact("The password: hunter2"), ("The password: [redacted]".into(), 1));
+    /// ```
     fn redact<'t>(&self, text: &'t str) -> (Cow<'t, str>, u64);
 }
 
 /// Leaves every text as it is.
+///
+/// ```
+/// use sayso::{Redact, Untouched};
+/// assert_eq!(Untouched.redact("password: hunter2"), ("password: hunter2".into(), 0));
+/// ```
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Untouched;
 

@@ -5,6 +5,36 @@
 //! - [`Adapter::prompt`] and [`Adapter::drive`] run the agent: what the model says is heard as it comes, tools that are not
 //!   wrapped are told before they run and when they end, and a tool that does not exist is told as well.
 //!
+//! ```
+//! # #[cfg(feature = "rig-http")]
+//! # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/endpoint.rs"));
+//! # struct Delete;
+//! # impl rig_core::tool::PortableTool for Delete {
+//! #     const NAME: &'static str = "delete";
+//! #     type Args = u64;
+//! #     type Output = String;
+//! #     type Error = std::io::Error;
+//! #     fn description(&self) -> String { "Deletes a record.".to_owned() }
+//! #     fn parameters(&self) -> rig_core::serde_json::Value { rig_core::serde_json::json!({ "type": "integer" }) }
+//! #     async fn call(&self, record: u64) -> Result<String, std::io::Error> { Ok(format!("{record} is gone")) }
+//! # }
+//! # #[cfg(feature = "rig-http")]
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let hub = sayso::Hub::embedded().open()?;
+//! # let model = rig_core::providers::openai::OpenAIConfig::new("none").with_base_url(endpoint()).client().chat("any");
+//! let adapter = sayso::rig::Adapter::new(&hub);
+//! // `Delete` is a tool of rig; this agent does not use it without a yes.
+//! let delete = adapter.asks(Delete).irreversible().says(|record| format!("Delete record {record}."));
+//! let agent = rig_agent::AgentBuilder::new(model).tool(delete).build();
+//! let response = adapter.prompt(&agent, "Good morning.").await?;
+//! assert_eq!(response.output(), "Good morning.");
+//! # Ok(())
+//! # }
+//! # #[cfg(not(feature = "rig-http"))]
+//! # fn main() {}
+//! ```
+//!
 //! - `asking`: the wrapper. `hook`: what rig tells while it runs. `line`: from both to the session.
 
 mod asking;
@@ -75,11 +105,41 @@ pub struct Adapter {
 
 impl Adapter {
     /// For agents whose sessions are heard at this hub.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), sayso::Error> {
+    /// # let hub = sayso::Hub::embedded().open()?;
+    /// let adapter = sayso::rig::Adapter::new(&hub);
+    /// # drop(adapter);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn new(hub: &Hub) -> Self {
         Self { hub: hub.clone(), lines: Lines::default(), wrapped: Arc::default() }
     }
 
     /// A tool that is asked for before every call. It is of high risk if nothing else is said.
+    ///
+    /// ```
+    /// # struct Delete;
+    /// # impl rig_core::tool::PortableTool for Delete {
+    /// #     const NAME: &'static str = "delete";
+    /// #     type Args = u64;
+    /// #     type Output = String;
+    /// #     type Error = std::io::Error;
+    /// #     fn description(&self) -> String { "Deletes a record.".to_owned() }
+    /// #     fn parameters(&self) -> rig_core::serde_json::Value { rig_core::serde_json::json!({ "type": "integer" }) }
+    /// #     async fn call(&self, record: u64) -> Result<String, std::io::Error> { Ok(format!("{record} is gone")) }
+    /// # }
+    /// # fn main() -> Result<(), sayso::Error> {
+    /// # let hub = sayso::Hub::embedded().open()?;
+    /// # let adapter = sayso::rig::Adapter::new(&hub);
+    /// // `Delete` is a tool of rig.
+    /// let delete = adapter.asks(Delete);
+    /// # drop(delete);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn asks<T: Tool>(&self, tool: T) -> Asking<T> {
         self.wrapped.lock().unwrap_or_else(PoisonError::into_inner).insert(T::NAME);
         Asking::new(tool, self.lines.clone())
@@ -87,12 +147,22 @@ impl Adapter {
 
     /// Does what a person asks, in a session of its own: from its start to one honest end.
     ///
-    /// ```no_run
-    /// # async fn run(adapter: sayso::rig::Adapter, agent: rig_agent::Agent) -> Result<(), sayso::rig::Error> {
-    /// let response = adapter.prompt(&agent, "Delete record 17.").await?;
-    /// println!("{}", response.output());
+    /// ```
+    /// # #[cfg(feature = "rig-http")]
+    /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/endpoint.rs"));
+    /// # #[cfg(feature = "rig-http")]
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let hub = sayso::Hub::embedded().open()?;
+    /// # let model = rig_core::providers::openai::OpenAIConfig::new("none").with_base_url(endpoint()).client().chat("any");
+    /// # let agent = rig_agent::AgentBuilder::new(model).build();
+    /// let adapter = sayso::rig::Adapter::new(&hub);
+    /// let response = adapter.prompt(&agent, "Good morning.").await?;
+    /// assert_eq!(response.output(), "Good morning.");
     /// # Ok(())
     /// # }
+    /// # #[cfg(not(feature = "rig-http"))]
+    /// # fn main() {}
     /// ```
     pub async fn prompt(&self, agent: &Agent, request: impl Into<String>) -> Result<PromptResponse, Error> {
         let request = request.into();
@@ -109,16 +179,28 @@ impl Adapter {
 
     /// Drives a run in a session that is there already, and that its owner ends. The context is what the agent's tools get.
     ///
-    /// ```no_run
-    /// # async fn run(hub: &sayso::Hub, adapter: sayso::rig::Adapter, agent: rig_agent::Agent) -> Result<(), Box<dyn std::error::Error>> {
-    /// let session = hub.session("Tidy up.").start().await?;
-    /// let run = agent.prompt("Tidy up.").max_turns(8);
-    /// match adapter.drive(&session, run, rig_core::tool::ToolContext::new()).await {
-    ///     Ok(_) => session.finish("All is tidy.").await?,
+    /// ```
+    /// # #[cfg(feature = "rig-http")]
+    /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/endpoint.rs"));
+    /// # #[cfg(feature = "rig-http")]
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let hub = sayso::Hub::embedded().open()?;
+    /// # let model = rig_core::providers::openai::OpenAIConfig::new("none").with_base_url(endpoint()).client().chat("any");
+    /// # let agent = rig_agent::AgentBuilder::new(model).build();
+    /// # let adapter = sayso::rig::Adapter::new(&hub);
+    /// let session = hub.session("Good morning.").start().await?;
+    /// let run = agent.prompt("Good morning.").max_turns(8);
+    /// let came = adapter.drive(&session, run, rig_core::tool::ToolContext::new()).await;
+    /// # assert_eq!(came.as_ref().unwrap().output(), "Good morning.");
+    /// match came {
+    ///     Ok(_) => session.finish("That was all.").await?,
     ///     Err(error) => session.fail(error.failure()).await?,
     /// }
     /// # Ok(())
     /// # }
+    /// # #[cfg(not(feature = "rig-http"))]
+    /// # fn main() {}
     /// ```
     pub async fn drive(
         &self,
@@ -186,6 +268,12 @@ impl fmt::Debug for Adapter {
 }
 
 /// Why a run came to nothing. Where [`Adapter::prompt`] had the session, listeners have been told.
+///
+/// ```
+/// use sayso::rig::Error;
+/// let error = Error::from(sayso::Error::Stopped(sayso::Stop::Person));
+/// assert_eq!(error.to_string(), "the person stopped the session");
+/// ```
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Error {
@@ -202,8 +290,13 @@ impl Error {
     /// own words may hold anything.
     ///
     /// ```
-    /// # async fn ended(session: sayso::Session, error: sayso::rig::Error) -> Result<(), sayso::Error> {
-    /// session.fail(error.failure()).await
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), sayso::Error> {
+    /// # let hub = sayso::Hub::embedded().open()?;
+    /// # let session = hub.session("Pay Ben.").start().await?;
+    /// # let error = sayso::rig::Error::Nothing;
+    /// session.fail(error.failure()).await?;
+    /// # Ok(())
     /// # }
     /// ```
     pub fn failure(&self) -> Failure {

@@ -52,6 +52,20 @@ const AT_ONCE: usize = 64 * 1024;
 ///     session.think("One more thing.").await
 /// }
 /// ```
+///
+/// So it is said from its start to its end:
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), sayso::Error> {
+/// # let hub = sayso::Hub::embedded().open()?;
+/// let session = hub.session("Do I need an umbrella?").start().await?;
+/// session.think("Looking at the sky.").await?;
+/// session.output("Yes, it rains.").await?;
+/// session.finish("You need an umbrella.").await?;
+/// # Ok(())
+/// # }
+/// ```
 #[must_use = "a session that is dropped is ended as left in the middle"]
 pub struct Session {
     started: Started,
@@ -73,33 +87,102 @@ impl Session {
     }
 
     /// Its id.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), sayso::Error> {
+    /// # let hub = sayso::Hub::embedded().open()?;
+    /// # let session = hub.session("Pay Ben.").start().await?;
+    /// assert!(session.id().starts_with("sess_"));
+    /// # session.cancel("Nothing was sent.").await?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn id(&self) -> &str {
         &self.started.id
     }
 
     /// The agent thinks, about this.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), sayso::Error> {
+    /// # let hub = sayso::Hub::embedded().open()?;
+    /// # let session = hub.session("Pay Ben.").start().await?;
+    /// session.think("Looking for Ben's account.").await?;
+    /// # session.cancel("Nothing was sent.").await?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn think(&self, words: impl Into<Words>) -> Result<(), Error> {
         self.state("thinking", &words.into()).await
     }
 
     /// The agent decides between ways to go on.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), sayso::Error> {
+    /// # let hub = sayso::Hub::embedded().open()?;
+    /// # let session = hub.session("Pay Ben.").start().await?;
+    /// session.decide("There are two Bens; which of them is it?").await?;
+    /// # session.cancel("Nothing was sent.").await?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn decide(&self, words: impl Into<Words>) -> Result<(), Error> {
         self.state("deciding", &words.into()).await
     }
 
     /// A long task has moved on.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), sayso::Error> {
+    /// # let hub = sayso::Hub::embedded().open()?;
+    /// # let session = hub.session("Pay Ben.").start().await?;
+    /// session.progress(sayso::Progress::says("Half of the pages are read.").percent(50.0)).await?;
+    /// # session.cancel("Nothing was sent.").await?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn progress(&self, progress: Progress) -> Result<(), Error> {
         let event = Self::event("progress.updated", |out| progress.write(out, &self.cleaner));
         self.say(Intent::Event(event)).await.map(drop)
     }
 
     /// A tool that may be called without asking. What is irreversible or of high risk is [asked](Self::ask) for.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), sayso::Error> {
+    /// # let hub = sayso::Hub::embedded().open()?;
+    /// # let session = hub.session("Pay Ben.").start().await?;
+    /// let found = session.tool("find").says("Looking for Ben.").run(async { Ok::<_, std::io::Error>("Ben Adams") }).await;
+    /// assert_eq!(found.unwrap(), "Ben Adams");
+    /// # session.cancel("Nothing was sent.").await?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn tool(&self, name: impl Into<String>) -> Call<'_> {
         Call::new(self, name.into())
     }
 
     /// Text of the model as it comes, cut wherever it is cut. Listeners get it in the pieces that they want. What may be the
     /// beginning of a secret is held until the rest is there.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), sayso::Error> {
+    /// # let hub = sayso::Hub::embedded().open()?;
+    /// # let session = hub.session("Pay Ben.").start().await?;
+    /// for piece in ["It rai", "ns in ", "Oslo."] {
+    ///     session.output(piece).await?;
+    /// }
+    /// # session.finish("It rains.").await?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn output(&self, text: impl Into<String>) -> Result<(), Error> {
         let text = text.into();
         let mut rest = text.as_str();
@@ -112,6 +195,18 @@ impl Session {
     }
 
     /// The same as bytes, which may be cut in the middle of a character. What is no UTF-8 is heard as U+FFFD, as everywhere.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), sayso::Error> {
+    /// # let hub = sayso::Hub::embedded().open()?;
+    /// # let session = hub.session("Pay Ben.").start().await?;
+    /// session.output_bytes(b"na\xc3").await?;
+    /// session.output_bytes(b"\xafve").await?;
+    /// # session.finish("That is the word.").await?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn output_bytes(&self, bytes: impl AsRef<[u8]>) -> Result<(), Error> {
         for piece in bytes.as_ref().chunks(AT_ONCE) {
             self.say(Intent::Output { text: Piece::Bytes(piece.to_owned()), complete: false }).await?;
@@ -120,11 +215,37 @@ impl Session {
     }
 
     /// The output is whole. It is also when the agent goes on to something else.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), sayso::Error> {
+    /// # let hub = sayso::Hub::embedded().open()?;
+    /// # let session = hub.session("Pay Ben.").start().await?;
+    /// session.output("It rains.").await?;
+    /// session.output_done().await?;
+    /// # session.finish("It rains.").await?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn output_done(&self) -> Result<(), Error> {
         self.say(Intent::Output { text: Piece::NONE, complete: true }).await.map(drop)
     }
 
     /// Asks the person, and waits. A future that is dropped takes the question back.
+    ///
+    /// ```
+    /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/person.rs"));
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), sayso::Error> {
+    /// # let (hub, session) = heard().await;
+    /// # let action = sending();
+    /// // Somebody listens here, and says yes.
+    /// let answer = session.ask(action).await?;
+    /// assert!(matches!(answer, sayso::Answer::Granted(_)));
+    /// # session.cancel("Nothing was sent.").await?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn ask(&self, action: Action) -> Result<Answer, Error> {
         let body = action.body(&self.cleaner)?;
         let outcome = self.asked(body, false).await?;
@@ -133,6 +254,20 @@ impl Session {
 
     /// Spends a consent: says that the call is made, makes it with the arguments that were consented to, and says how it
     /// ended. If the person stops the session meanwhile, the tool's future is dropped.
+    ///
+    /// ```
+    /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/person.rs"));
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), sayso::Error> {
+    /// # let (hub, session) = heard().await;
+    /// # let granted = granted(&session).await;
+    /// let send = async |arguments: String| Ok::<_, std::io::Error>(format!("sent with {arguments}"));
+    /// let sent = session.call(granted, send).await;
+    /// assert_eq!(sent.unwrap(), r#"sent with {"to":"Ben"}"#);
+    /// # session.finish("It is sent.").await?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn call<T, E, F>(
         &self,
         granted: Granted,
@@ -147,6 +282,20 @@ impl Session {
     }
 
     /// Spends a consent and says that the call is made; making it, and saying how it ended, is left to the caller.
+    ///
+    /// ```
+    /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/person.rs"));
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), sayso::Error> {
+    /// # let (hub, session) = heard().await;
+    /// # let granted = granted(&session).await;
+    /// let tool = session.begin(granted).await?;
+    /// // Here the money is sent.
+    /// tool.done("5 euro are on their way.").await?;
+    /// # session.finish("It is sent.").await?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn begin(&self, granted: Granted) -> Result<Tool<'_>, Error> {
         self.spend(granted).await.map(|(open, _)| open)
     }
@@ -158,6 +307,20 @@ impl Session {
     }
 
     /// Asks what was meant, and waits. A future that is dropped takes the question back.
+    ///
+    /// ```
+    /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/person.rs"));
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), sayso::Error> {
+    /// # let (hub, session) = heard().await;
+    /// use sayso::{Clarified, Question};
+    /// // Somebody listens here, and says that it is Ben Adams.
+    /// let question = Question::new("Which Ben?").choice("ben_a", "Ben Adams").choice("ben_o", "Ben Okri");
+    /// assert_eq!(session.clarify(question).await?, Clarified::Text("ben_a".to_owned()));
+    /// # session.cancel("Nothing was sent.").await?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn clarify(&self, question: Question) -> Result<Clarified, Error> {
         let body = question.body(&self.cleaner);
         let outcome = self.asked(body, true).await?;
@@ -165,12 +328,33 @@ impl Session {
     }
 
     /// Asks that somebody else goes on. The session is still to be ended.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), sayso::Error> {
+    /// # let hub = sayso::Hub::embedded().open()?;
+    /// # let session = hub.session("Pay Ben.").start().await?;
+    /// use sayso::{HandOff, Target};
+    /// session.hand_off(HandOff::to(Target::Human, "Only a human may decide that.")).await?;
+    /// session.finish("A human goes on.").await?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn hand_off(&self, hand_off: HandOff) -> Result<(), Error> {
         let event = Self::event("handoff.requested", |out| hand_off.write(out, &self.cleaner));
         self.say(Intent::HandOff(event)).await.map(drop)
     }
 
     /// It did what was asked.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), sayso::Error> {
+    /// # let hub = sayso::Hub::embedded().open()?;
+    /// # let session = hub.session("Pay Ben.").start().await?;
+    /// session.finish("5 euro are on their way to Ben.").await
+    /// # }
+    /// ```
     pub async fn finish(self, words: impl Into<Words>) -> Result<(), Error> {
         let words = words.into();
         let event = Self::event("session.completed", |out| {
@@ -184,6 +368,15 @@ impl Session {
     }
 
     /// It failed.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), sayso::Error> {
+    /// # let hub = sayso::Hub::embedded().open()?;
+    /// # let session = hub.session("Pay Ben.").start().await?;
+    /// session.fail("The bank does not answer.").await
+    /// # }
+    /// ```
     pub async fn fail(self, failure: impl Into<Failure>) -> Result<(), Error> {
         let failure = failure.into();
         let event = Self::event("session.errored", |out| failure.write(out, &self.cleaner));
@@ -191,6 +384,15 @@ impl Session {
     }
 
     /// The agent ends it before it is done.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), sayso::Error> {
+    /// # let hub = sayso::Hub::embedded().open()?;
+    /// # let session = hub.session("Pay Ben.").start().await?;
+    /// session.cancel("Nothing was sent.").await
+    /// # }
+    /// ```
     pub async fn cancel(self, words: impl Into<Words>) -> Result<(), Error> {
         let words = words.into();
         let event = Self::event("session.cancelled", |out| {
@@ -203,6 +405,23 @@ impl Session {
 
     /// Waits until the session is over by another's word than the agent's: the person stops it, most of all. Whatever the
     /// agent does meanwhile should be dropped then; [`Session::call`] and [`Call::run`] do so.
+    ///
+    /// ```
+    /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/person.rs"));
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), sayso::Error> {
+    /// # let hub = sayso::Hub::embedded().listen("127.0.0.1:0").open()?;
+    /// # let mut person = Person::listen(&hub).await;
+    /// # let session = hub.session("Pay Ben.").start().await?;
+    /// # person.stops(session.id()).await;
+    /// // Somebody listens here, and stops it.
+    /// tokio::select! {
+    ///     stop = session.stopped() => assert_eq!(stop, sayso::Stop::Person),
+    ///     () = std::future::pending() => println!("The agent did its work."),
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn stopped(&self) -> Stop {
         let mut stop = self.started.stop.clone();
         stop.wait_for(Option::is_some).await.ok().and_then(|stop| *stop).unwrap_or(Stop::Other)

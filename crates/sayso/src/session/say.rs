@@ -21,11 +21,23 @@ pub struct Progress {
 
 impl Progress {
     /// In words.
+    ///
+    /// ```
+    /// # let _ =
+    /// sayso::Progress::says("Comparing prices.")
+    /// # ;
+    /// ```
     pub fn says(words: impl Into<Words>) -> Self {
         Self { words: words.into(), percent: None, step: None }
     }
 
     /// In per cent.
+    ///
+    /// ```
+    /// # let _ =
+    /// sayso::Progress::says("Half of the pages are read.").percent(50.0)
+    /// # ;
+    /// ```
     #[must_use]
     pub fn percent(mut self, percent: f64) -> Self {
         self.percent = Some(percent);
@@ -33,6 +45,12 @@ impl Progress {
     }
 
     /// In steps: which is being done, counted from 1, of how many.
+    ///
+    /// ```
+    /// # let _ =
+    /// sayso::Progress::says("Comparing prices.").step(3, 7)
+    /// # ;
+    /// ```
     #[must_use]
     pub fn step(mut self, step: u64, of: u64) -> Self {
         self.step = Some((step, of));
@@ -60,6 +78,12 @@ impl Progress {
 }
 
 /// What kind of failure it is (§4.1.3).
+///
+/// ```
+/// # let _ =
+/// sayso::Failure::new("Your card has expired.").cause(sayso::Cause::RequiresUser)
+/// # ;
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
     /// Trying again is likely to work.
@@ -89,11 +113,23 @@ pub struct Failure {
 
 impl Failure {
     /// What went wrong.
+    ///
+    /// ```
+    /// # let _ =
+    /// sayso::Failure::new("The bank does not answer.")
+    /// # ;
+    /// ```
     pub fn new(words: impl Into<Words>) -> Self {
         Self { words: words.into(), cause: Cause::Unknown, code: None, hint: None }
     }
 
     /// What kind of failure it is.
+    ///
+    /// ```
+    /// # let _ =
+    /// sayso::Failure::new("The bank does not answer.").cause(sayso::Cause::Transient)
+    /// # ;
+    /// ```
     #[must_use]
     pub fn cause(mut self, cause: Cause) -> Self {
         self.cause = cause;
@@ -101,6 +137,12 @@ impl Failure {
     }
 
     /// A code of your own, like `BANK_SILENT`.
+    ///
+    /// ```
+    /// # let _ =
+    /// sayso::Failure::new("The bank does not answer.").code("BANK_SILENT")
+    /// # ;
+    /// ```
     #[must_use]
     pub fn code(mut self, code: impl Into<String>) -> Self {
         self.code = Some(code.into());
@@ -108,6 +150,12 @@ impl Failure {
     }
 
     /// What the person can do.
+    ///
+    /// ```
+    /// # let _ =
+    /// sayso::Failure::new("The bank does not answer.").hint("Try again in a minute.")
+    /// # ;
+    /// ```
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
@@ -148,6 +196,12 @@ impl From<String> for Failure {
 }
 
 /// To whom a session is handed (§4.4.3).
+///
+/// ```
+/// # let _ =
+/// sayso::HandOff::to(sayso::Target::EscalationQueue, "The order is stuck.")
+/// # ;
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
     /// A human being.
@@ -173,11 +227,23 @@ pub struct HandOff {
 
 impl HandOff {
     /// To whom, and why.
+    ///
+    /// ```
+    /// # let _ =
+    /// sayso::HandOff::to(sayso::Target::Human, "The refund is above what I may decide.")
+    /// # ;
+    /// ```
     pub fn to(target: Target, reason: impl Into<String>) -> Self {
         Self { target, reason: reason.into(), uri: None }
     }
 
     /// Exactly to whom.
+    ///
+    /// ```
+    /// # let _ =
+    /// sayso::HandOff::to(sayso::Target::Human, "You wanted to speak to Ada.").at("tel:+47-555-0100")
+    /// # ;
+    /// ```
     #[must_use]
     pub fn at(mut self, uri: impl Into<String>) -> Self {
         self.uri = Some(uri.into());

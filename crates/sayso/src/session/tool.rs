@@ -19,6 +19,19 @@ use crate::words::Words;
 const ENOUGH: usize = 64 * 1024;
 
 /// A call that needs no consent and has not been made.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), sayso::Error> {
+/// # let hub = sayso::Hub::embedded().open()?;
+/// # let session = hub.session("Pay Ben.").start().await?;
+/// let weather = async { Ok::<_, std::io::Error>("rain") };
+/// let call = session.tool("weather").says("Asking for the weather.").with("Oslo, tomorrow");
+/// assert_eq!(call.run(weather).await.unwrap(), "rain");
+/// # session.finish("It rains.").await?;
+/// # Ok(())
+/// # }
+/// ```
 #[must_use = "nothing is said before it is started or run"]
 pub struct Call<'s> {
     session: &'s Session,
@@ -35,30 +48,93 @@ impl<'s> Call<'s> {
     }
 
     /// What this call does.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), sayso::Error> {
+    /// # let hub = sayso::Hub::embedded().open()?;
+    /// # let session = hub.session("Pay Ben.").start().await?;
+    /// let call = session.tool("weather").says("Asking for the weather in Oslo.");
+    /// # drop(call);
+    /// # session.finish("It rains.").await?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn says(mut self, words: impl Into<Words>) -> Self {
         self.words = Some(words.into());
         self
     }
 
     /// The arguments in words.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), sayso::Error> {
+    /// # let hub = sayso::Hub::embedded().open()?;
+    /// # let session = hub.session("Pay Ben.").start().await?;
+    /// let call = session.tool("weather").with("Oslo, tomorrow");
+    /// # drop(call);
+    /// # session.finish("It rains.").await?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn with(mut self, arguments: impl Into<String>) -> Self {
         self.arguments = Some(arguments.into());
         self
     }
 
     /// It could do some harm. What could do much is asked for.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), sayso::Error> {
+    /// # let hub = sayso::Hub::embedded().open()?;
+    /// # let session = hub.session("Pay Ben.").start().await?;
+    /// let call = session.tool("rename").says("Renaming the file.").medium_risk();
+    /// # drop(call);
+    /// # session.finish("It is renamed.").await?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn medium_risk(mut self) -> Self {
         self.risk = Risk::Medium;
         self
     }
 
     /// How long [`run`](Self::run) lets it take.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), sayso::Error> {
+    /// # let hub = sayso::Hub::embedded().open()?;
+    /// # let session = hub.session("Pay Ben.").start().await?;
+    /// use sayso::CallError;
+    /// use std::time::Duration;
+    /// let never = std::future::pending::<Result<(), std::io::Error>>();
+    /// let ended = session.tool("weather").within(Duration::from_millis(1)).run(never).await;
+    /// assert!(matches!(ended, Err(CallError::TimedOut)));
+    /// # session.fail("The weather is not known.").await?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn within(mut self, limit: Duration) -> Self {
         self.limit = Some(limit);
         self
     }
 
     /// Says that the tool runs from now on.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), sayso::Error> {
+    /// # let hub = sayso::Hub::embedded().open()?;
+    /// # let session = hub.session("Pay Ben.").start().await?;
+    /// let tool = session.tool("weather").says("Looking at the sky.").start().await?;
+    /// tool.done("It rains.").await?;
+    /// # session.finish("It rains.").await?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn start(self) -> Result<Tool<'s>, Error> {
         let cleaner = &self.session.cleaner;
         let mut out = Writer::default();
@@ -75,6 +151,18 @@ impl<'s> Call<'s> {
 
     /// Says that the tool runs, runs it, and says how it ended. It is dropped when its time is over, or when the person
     /// stops the session.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), sayso::Error> {
+    /// # let hub = sayso::Hub::embedded().open()?;
+    /// # let session = hub.session("Pay Ben.").start().await?;
+    /// let weather = session.tool("weather").run(async { Err::<(), _>("the station is silent") }).await;
+    /// assert_eq!(weather, Err(sayso::CallError::Tool("the station is silent")));
+    /// # session.fail("The weather is not known.").await?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn run<T, E: fmt::Display>(
         self,
         tool: impl Future<Output = Result<T, E>>,
@@ -92,6 +180,21 @@ impl fmt::Debug for Call<'_> {
 
 /// A call that is open: it has been said that the tool runs, and must be said how it ended. One that is dropped is said to
 /// have been left.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), sayso::Error> {
+/// # let hub = sayso::Hub::embedded().open()?;
+/// # let session = hub.session("Pay Ben.").start().await?;
+/// let tool = session.tool("weather").says("Looking at the sky.").start().await?;
+/// match std::fs::read_to_string("no/such/station") {
+///     Ok(weather) => tool.done(weather).await?,
+///     Err(why) => tool.failed(why.to_string()).await?,
+/// }
+/// # session.fail("The weather is not known.").await?;
+/// # Ok(())
+/// # }
+/// ```
 #[must_use = "a tool that is dropped is said to have been left in the middle"]
 pub struct Tool<'s> {
     session: &'s Session,
@@ -138,11 +241,33 @@ impl<'s> Tool<'s> {
     }
 
     /// It did what it should.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), sayso::Error> {
+    /// # let hub = sayso::Hub::embedded().open()?;
+    /// # let session = hub.session("Pay Ben.").start().await?;
+    /// session.tool("weather").start().await?.done("It rains in Oslo.").await?;
+    /// # session.finish("It rains.").await?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn done(self, words: impl Into<Words>) -> Result<(), Error> {
         self.close("success", &words.into(), None).await
     }
 
     /// It failed, for this reason.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), sayso::Error> {
+    /// # let hub = sayso::Hub::embedded().open()?;
+    /// # let session = hub.session("Pay Ben.").start().await?;
+    /// session.tool("weather").start().await?.failed("The station does not answer.").await?;
+    /// # session.fail("The weather is not known.").await?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn failed(self, why: impl Into<String>) -> Result<(), Error> {
         let why = why.into();
         // Of the beginning of a secret that is cut in two, nothing is left once it is short.
@@ -153,6 +278,17 @@ impl<'s> Tool<'s> {
     }
 
     /// It took too long.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), sayso::Error> {
+    /// # let hub = sayso::Hub::embedded().open()?;
+    /// # let session = hub.session("Pay Ben.").start().await?;
+    /// session.tool("weather").start().await?.timed_out().await?;
+    /// # session.fail("The weather is not known.").await?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn timed_out(self) -> Result<(), Error> {
         let why = format!("{} took too long.", self.name);
         self.close("timeout", &Words::new(why.as_str()), Some(&why)).await

@@ -1,6 +1,6 @@
 //! JSON as AAEP wants it (§3.8): RFC 8259 and nothing else, read without copying, written in the order asked for.
 //!
-//! [`Tape`] reads one text into a flat list of [`Node`]s that point into it. Reading never fails for what is merely
+//! [`Tape`] reads one text into a flat list of [`Value`]s that point into it. Reading never fails for what is merely
 //! unwise (a doubled key, a lone surrogate, an integer beyond 2^53): such things are noted in [`Marks`], so that the
 //! rule book can speak of them, and only what is not JSON at all is an error.
 //!
