@@ -35,8 +35,8 @@ struct New {
     /// What a listener may hear, agent:NAME or person:NAME; give it once for each. Everything if not said.
     #[arg(long, value_name = "SCOPE")]
     scope: Vec<String>,
-    /// The file of tokens.
-    #[arg(long, value_name = "FILE", default_value = "sayso-tokens")]
+    /// The file of tokens; if nothing is said, that of a hub that is started here.
+    #[arg(long, value_name = "FILE", default_value = "sayso-data/tokens")]
     tokens: PathBuf,
 }
 
@@ -54,10 +54,17 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         }
     }
     let token = NewToken { name: new.name.clone(), role: new.role, agent_id: new.agent_id.clone(), scope };
+    if let Some(folder) = new.tokens.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+        // Where it cannot be made, the file cannot be written, and that is said.
+        let _ = std::fs::create_dir_all(folder);
+    }
     match Tokens::append(&new.tokens, &token, &mut seal::SystemRandom) {
         Ok(token) => {
             let printed = print(&format!("{token}\n"));
-            tell(&format!("It is shown this once; {} holds its hash.", new.tokens.display()));
+            tell(&format!(
+                "It is shown this once; {} holds its hash. A hub that runs already knows it after its next start.",
+                new.tokens.display()
+            ));
             printed
         }
         Err(why) => {

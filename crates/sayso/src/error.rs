@@ -20,7 +20,7 @@ use crate::consent::Refused;
 /// # Ok(())
 /// # }
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Error {
     /// It breaks rules of the protocol, these.
@@ -192,6 +192,13 @@ impl fmt::Display for Error {
             Self::NotTrusted(why) => write!(f, "the hub is not to be trusted: {why}"),
             Self::NoSession => f.write_str("no session is carried to here"),
         }
+    }
+}
+
+/// The sentence: what a `main` that returns it prints.
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
     }
 }
 

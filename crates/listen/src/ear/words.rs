@@ -293,15 +293,15 @@ pub(super) fn how_to_answer(question: &Question) -> String {
     }
 }
 
-/// How long, as people say it: never finer than anybody needs.
+/// How long, as people say it: never finer than anybody needs, and never more than there is.
 pub(super) fn duration(millis: i64) -> String {
     let seconds = millis.max(0).saturating_add(999) / 1000;
     let many =
         |count: i64, word: &str| if count == 1 { format!("1 {word}") } else { format!("{count} {word}s") };
     match seconds {
         0..=10 => many(seconds, "second"),
-        11..=104 => many((seconds + 4) / 5 * 5, "second"),
-        105..=5399 => many((seconds + 15) / 60, "minute"),
-        _ => many((seconds + 1800) / 3600, "hour"),
+        11..=119 => many(seconds / 5 * 5, "second"),
+        120..=7199 => many(seconds / 60, "minute"),
+        _ => many(seconds / 3600, "hour"),
     }
 }

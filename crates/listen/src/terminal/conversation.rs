@@ -43,13 +43,15 @@ pub(super) fn take(ear: &mut Ear, line: &str, around: Around, now: i64) -> Vec<A
             vec![say(Kind::Error, "This agent has no hub, which alone could do that. Nothing was sent.")]
         }
         Typed::Nothing => nothing(ear, now),
-        Typed::Decision { yes, whole, question } => match target(ear, question, now) {
-            Ok(number) => decide(ear, number, yes, whole, line, now),
-            Err(acts) => acts,
-        },
+        Typed::Decision { yes, whole, question } => {
+            match target(ear, question, if yes { "yes" } else { "no" }, now) {
+                Ok(number) => decide(ear, number, yes, whole, line, now),
+                Err(acts) => acts,
+            }
+        }
         Typed::Number(number) => digit(ear, number, line, requests, now),
         Typed::Answer { question, text } => answer(ear, question, text, line, requests, now),
-        Typed::MoreTime(question) => match target(ear, question, now) {
+        Typed::MoreTime(question) => match target(ear, question, "more time", now) {
             Ok(number) => more_time(ear, number, now),
             Err(acts) => acts,
         },
@@ -100,7 +102,7 @@ fn nothing(ear: &Ear, now: i64) -> Vec<Act> {
 }
 
 /// The question that is meant; else what to say.
-fn target(ear: &Ear, number: Option<u32>, now: i64) -> Result<u32, Vec<Act>> {
+fn target(ear: &Ear, number: Option<u32>, typed: &str, now: i64) -> Result<u32, Vec<Act>> {
     if let Some(number) = number {
         return match ear.questions().find(|question| question.number == number) {
             Some(_) => Ok(number),
@@ -118,14 +120,14 @@ fn target(ear: &Ear, number: Option<u32>, now: i64) -> Result<u32, Vec<Act>> {
             say(
                 Kind::Error,
                 format!(
-                    "What is open has just changed, so nothing was sent. Question {number} is open; put its number behind your answer, like: yes {number}."
+                    "What is open has just changed, so nothing was sent. Question {number} is open; put its number behind it, like: {typed} {number}."
                 ),
             )
         }
         several => say(
             Kind::Error,
             format!(
-                "Which question do you mean? Nothing was sent. Open are {}. Put the number behind your answer, like: yes {}.",
+                "Which question do you mean? Nothing was sent. Open are {}. Put the number behind it, like: {typed} {}.",
                 numbers(several),
                 several.first().map_or(1, |question| question.number)
             ),
@@ -189,7 +191,7 @@ fn digit(ear: &mut Ear, digit: u32, line: &str, requests: bool, now: i64) -> Vec
     if ear.questions().all(|question| question.is_answered) && requests {
         return vec![Act::Request(line.trim().to_owned())];
     }
-    let number = match target(ear, None, now) {
+    let number = match target(ear, None, "no", now) {
         Ok(number) => number,
         Err(acts) => return acts,
     };
@@ -220,10 +222,10 @@ fn answer(
         Some(number) if explicit && !open(ear, number) => match ear.only_question(now).map(|it| it.number) {
             // `answer 5 euro`, with no question 5.
             Some(only) => respond_or_decide(ear, only, &format!("{number} {text}"), now),
-            None => target(ear, Some(number), now).err().unwrap_or_default(),
+            None => target(ear, Some(number), "no", now).err().unwrap_or_default(),
         },
         Some(number) => respond_or_decide(ear, number, text, now),
-        None => match target(ear, None, now) {
+        None => match target(ear, None, "no", now) {
             Ok(number) => respond_or_decide(ear, number, text, now),
             Err(acts) => acts,
         },

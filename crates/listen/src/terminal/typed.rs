@@ -47,10 +47,15 @@ impl<'t> Typed<'t> {
     pub(super) fn read(line: &'t str) -> Self {
         let line = line.trim();
         let lower = line.to_lowercase();
-        let words: Vec<&str> = lower.split_whitespace().collect();
+        // Who speaks instead of typing gets a full stop for nothing.
+        let words: Vec<&str> = lower
+            .trim_end_matches(['.', '!', ','])
+            .split_whitespace()
+            .map(|word| word.trim_end_matches(','))
+            .collect();
         let number = |word: &str| word.parse::<u32>().ok();
         match words.as_slice() {
-            [] => return Self::Nothing,
+            [] if line.is_empty() => return Self::Nothing,
             [word] => {
                 if let Some((yes, whole)) = decision(word) {
                     return Self::Decision { yes, whole, question: None };
@@ -59,6 +64,7 @@ impl<'t> Typed<'t> {
                     return Self::Number(number);
                 }
             }
+            [word, "please"] if decision(word).is_some() => return Self::read(split(line).0),
             [first, second] => {
                 if let (Some((yes, whole)), Some(number)) = (decision(first), number(second)) {
                     return Self::Decision { yes, whole, question: Some(number) };
@@ -111,9 +117,9 @@ impl<'t> Typed<'t> {
 
 fn decision(word: &str) -> Option<(bool, bool)> {
     match word {
-        "yes" | "accept" => Some((true, true)),
+        "yes" | "accept" | "sí" | "si" | "bẹ́ẹ̀ni" => Some((true, true)),
         "y" => Some((true, false)),
-        "no" | "reject" | "n" => Some((false, true)),
+        "no" | "reject" | "n" | "bẹ́ẹ̀kọ́" | "rárá" => Some((false, true)),
         _ => None,
     }
 }

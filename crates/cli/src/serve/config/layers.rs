@@ -14,6 +14,8 @@ use super::{Config, file};
 const CONFIG: &str = "SAYSO_CONFIG";
 /// Variables that are for the tests of this project.
 const TESTS: &str = "SAYSO_TEST_";
+/// Where the hub is and how to be let in, for agents and listeners: they are ours too, and no settings of a hub.
+const OTHERS: [&str; 2] = ["SAYSO_URL", "SAYSO_TOKEN"];
 /// The file that is read from the data folder if none is named.
 const FILE: &str = "sayso.toml";
 
@@ -228,7 +230,7 @@ fn variables() -> Result<Vec<(String, OsString)>, String> {
     let mut variables = Vec::new();
     for (name, value) in std::env::vars_os() {
         let lossy = name.to_string_lossy();
-        if lossy.starts_with("SAYSO_") && !lossy.starts_with(TESTS) {
+        if lossy.starts_with("SAYSO_") && !lossy.starts_with(TESTS) && !OTHERS.contains(&&*lossy) {
             let name = name
                 .to_str()
                 .ok_or_else(|| format!("{}: there is no such setting", crate::print::printable(&lossy)))?;
