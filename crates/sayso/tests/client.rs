@@ -175,3 +175,23 @@ async fn a_hub_that_does_not_come_back_stops_the_session() {
     assert!(matches!(again, Err(Error::Unreachable(_))), "{again:?}");
     let _: Person = stage.person;
 }
+
+#[tokio::test]
+async fn a_hub_that_comes_back_without_its_memory_stops_the_session() {
+    let (first, second) = (Stage::new(Kind::Embedded).await, Stage::new(Kind::Embedded).await);
+    let (mut person, elsewhere) = (first.person, second.hub.address().unwrap().to_string());
+    let mut way = Way::to(first.hub.address().unwrap().to_string()).await;
+    let hub = Hub::connect(format!("http://{}", way.address)).open().await.unwrap();
+    let session = hub.session("Pay Ben.").start().await.unwrap();
+    let action = Action::new("send", "{}").says("Send.").consequence("Gone.").irreversible();
+    let meanwhile = async {
+        person.hears_until("awaiting.confirmation").await;
+        way.cut(elsewhere).await;
+    };
+    let both = async { tokio::join!(session.ask(action), meanwhile) };
+    let (answer, ()) = tokio::time::timeout(PATIENCE, both).await.expect("it does not wait for ever");
+    assert_eq!(answer.err(), Some(Error::Stopped(Stop::Other)));
+    assert_eq!(session.stopped().await, Stop::Other);
+    // The way is good for the next one.
+    hub.session("Pay Eve.").start().await.unwrap().finish("Paid.").await.unwrap();
+}

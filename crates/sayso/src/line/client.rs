@@ -48,6 +48,9 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 /// The hub asks for a sign of life every 15 seconds; one that is silent for so long is not there.
 const SILENCE: Duration = Duration::from_mins(1);
 
+/// From here on numbers are those of follow-ups; no line makes so many calls.
+const FOLLOWS: Number = 1 << 52;
+
 type Socket = WebSocketStream<Dialled>;
 
 impl Address {
@@ -130,7 +133,14 @@ impl Client {
         let mut random = [0; 12];
         SystemRandom.fill(&mut random);
         let key = Digest::of(&random).to_string();
-        let talk = Talk { key, inbox, tell, unanswered: BTreeMap::new(), sessions: BTreeSet::new() };
+        let talk = Talk {
+            key,
+            inbox,
+            tell,
+            unanswered: BTreeMap::new(),
+            sessions: BTreeSet::new(),
+            followed: BTreeMap::new(),
+        };
         tokio::spawn(talk.run(address, socket));
         Ok(Self { orders, told })
     }
@@ -160,6 +170,8 @@ struct Talk {
     unanswered: BTreeMap<Number, String>,
     /// Sessions to follow on a new connection.
     sessions: BTreeSet<String>,
+    /// What is asked of them there, and not answered yet.
+    followed: BTreeMap<Number, String>,
 }
 
 /// Nobody here wants to speak any more.
@@ -183,8 +195,13 @@ impl Talk {
 
     /// Until the connection is lost.
     async fn converse(&mut self, socket: &mut Socket) -> Result<Done, tungstenite::Error> {
-        for session in &self.sessions {
-            let follow = rpc(0, "session.follow", |out| member(out, "session_id", session));
+        // Twice: where a session is over, the first is answered so and then told why, if the hub knows; at the second it is
+        // clear whether it does.
+        self.followed.clear();
+        for (number, session) in (FOLLOWS..).zip(self.sessions.iter().flat_map(|session| [session, session]))
+        {
+            let follow = rpc(number, "session.follow", |out| member(out, "session_id", session));
+            self.followed.insert(number, session.clone());
             socket.send(Message::text(follow)).await?;
         }
         for text in self.unanswered.values() {
@@ -228,7 +245,14 @@ impl Talk {
         };
         match &told {
             Some(Told::Answer(number, result)) => {
-                // The follow-up of a new connection has the number of no call.
+                if let Some(session) = self.followed.remove(number) {
+                    let asked_last = !self.followed.values().any(|other| *other == session);
+                    if asked_last && result.is_err() && self.sessions.remove(&session) {
+                        // The hub has forgotten it: it was restarted without its memory.
+                        let _ = self.tell.send(Told::Stopped { session, reason: "forgotten".to_owned() });
+                    }
+                    return;
+                }
                 if self.unanswered.remove(number).is_none() {
                     return;
                 }
