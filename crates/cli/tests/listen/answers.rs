@@ -28,7 +28,7 @@ fn neither_enter_nor_a_short_answer_allows_what_cannot_be_undone() {
     person.hears("ask: Type");
     person.types("");
     person.hears("ask: Enter alone answers nothing. Question 1 is open for 2 minutes");
-    for short in ["1", "y", "yes please", "accept everything", "yes 2", "ye"] {
+    for short in ["1", "y", "yes please", "y.", "accept everything", "yes 2", "ye"] {
         person.types(short);
         let heard = person.hears("error: ").pop().unwrap();
         assert!(heard.contains("othing was sent") || heard.contains("nothing was sent"), "{short}: {heard}");

@@ -360,7 +360,7 @@ fn time_is_said_at_half_and_at_a_tenth_and_can_be_had_more() {
         stage.pass(119_000),
         [
             "ask: You have 60 seconds left for question 1. Type more time if you need more.",
-            "ask: You have 15 seconds left for question 1. Type more time if you need more.",
+            "ask: You have 10 seconds left for question 1. Type more time if you need more.",
         ]
     );
     assert!(

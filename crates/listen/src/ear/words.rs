@@ -293,9 +293,10 @@ pub(super) fn how_to_answer(question: &Question) -> String {
     }
 }
 
-/// How long, as people say it: never finer than anybody needs, and never more than there is.
+/// How long, as people say it: never finer than anybody needs, and at most a twentieth more than there is.
 pub(super) fn duration(millis: i64) -> String {
     let seconds = millis.max(0).saturating_add(999) / 1000;
+    let seconds = seconds + (seconds / 20).min(5);
     let many =
         |count: i64, word: &str| if count == 1 { format!("1 {word}") } else { format!("{count} {word}s") };
     match seconds {

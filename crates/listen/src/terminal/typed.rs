@@ -64,7 +64,6 @@ impl<'t> Typed<'t> {
                     return Self::Number(number);
                 }
             }
-            [word, "please"] if decision(word).is_some() => return Self::read(split(line).0),
             [first, second] => {
                 if let (Some((yes, whole)), Some(number)) = (decision(first), number(second)) {
                     return Self::Decision { yes, whole, question: Some(number) };
@@ -155,6 +154,10 @@ mod tests {
             ("answer 2", Typed::Answer { question: None, text: "2" }),
             ("2 New York", Typed::Answer { question: Some(2), text: "New York" }),
             ("yes please", Typed::Other("yes please")),
+            ("Yes.", decision(true, true, None)),
+            ("no, 2!", decision(false, true, Some(2))),
+            ("sí", decision(true, true, None)),
+            ("...", Typed::Other("...")),
             ("Lagos", Typed::Other("Lagos")),
             ("quit", Typed::Quit),
             ("hush", Typed::Hush),
