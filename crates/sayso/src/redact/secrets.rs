@@ -300,7 +300,8 @@ fn leads_on(word: &str) -> bool {
     };
     word.is_empty()
         || word.ends_with([':', '='])
-        || word.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-')
+        // A number begins after whatever is no letter, and be it a mark on one.
+        || word.ends_with(|one: char| one.is_ascii_digit() || one == '-')
         || is(&PASSWORDS)
         || is(&NAMES)
         || is(&[BEARER, "api", "key"])
