@@ -386,6 +386,12 @@ mod tests {
         assert!(told == "x [redacted] y \"password\": \"[redacted]\" z", "{} bytes", told.len());
     }
 
+    #[test]
+    fn a_number_behind_a_mark_on_a_letter_is_held_as_it_is_read() {
+        let text = "Ọjọ\u{301}6 4111 1111 1111 1111 ";
+        assert_eq!(in_pieces(text, &[6]), clean(text));
+    }
+
     proptest! {
         /// Every number with its check digit is found, however it is grouped, and is not with another digit at its end.
         #[test]
