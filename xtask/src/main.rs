@@ -89,10 +89,13 @@ fn test(stages: &mut Stages) {
         ["clippy", "--workspace", "--all-features", "--all-targets", "--locked", "--", "-D", "warnings"];
     stages.cargo("clippy", &clippy);
     stages.cargo("documentation", &DOCUMENTATION);
-    stages.cargo("tests", &["test", "--workspace", "--locked"]);
+    stages.cargo("tests", &["test", "--workspace", "--locked", "--no-fail-fast"]);
     stages.run("page", page::run);
     // What is optional there: the loop for chat completions, and the adapter for rig.
-    stages.cargo("tests of all features", &["test", "-p", "sayso", "--all-features", "--locked"]);
+    stages.cargo(
+        "tests of all features",
+        &["test", "-p", "sayso", "--all-features", "--locked", "--no-fail-fast"],
+    );
     stages.run("interop", interop::run);
     stages.run("speech", speech::run);
     stages.run("browser", browser::run);
