@@ -2,8 +2,9 @@
 
 use std::fmt;
 
+use aaep::check::is_of_both_directions;
 use aaep::event::EventType;
-use aaep::json::{Kind, Value, Writer};
+use aaep::json::{Kind, Tape, Value, Writer};
 
 /// What the hub puts around a payload.
 #[derive(Clone, Copy, Debug)]
@@ -91,15 +92,14 @@ pub(crate) fn event(
     out.key("producer");
     out.raw(stamp.producer);
     for name in BROUGHT {
-        if let Some(value) = said.member(name) {
+        if name == "localization_hints" {
+            hints(said, stamp.hints, &mut out);
+        } else if let Some(value) = said.member(name) {
             out.key(name);
             out.raw(value.source());
         } else if name == "urgency" && EventType::of(&kind).is_critical() {
             out.key(name);
             out.text("critical");
-        } else if let (true, Some(hints)) = (name == "localization_hints", stamp.hints) {
-            out.key(name);
-            out.raw(hints);
         }
     }
     if let (true, None, Some(state)) =
@@ -124,6 +124,45 @@ pub(crate) fn event(
     extensions(said, extra, &mut out);
     out.close_object();
     Ok(one_line(out.finish()))
+}
+
+/// The hints that the agent brought, or the session's own. Text of both directions says so (§11.4.2), unless the agent
+/// itself has given this event a direction.
+fn hints(said: &Value<'_>, of_session: Option<&str>, out: &mut Writer) {
+    let brought = said.member("localization_hints");
+    let Some(source) = brought.as_ref().map(Value::source).or(of_session) else { return };
+    out.key("localization_hints");
+    let mut tape = Tape::default();
+    let hints = may_have_both_directions(said.source())
+        .then(|| tape.read(source).ok())
+        .flatten()
+        .filter(|hints| hints.root().kind() == Kind::Object && has_both_directions(said));
+    match hints {
+        Some(hints) if brought.is_none() || hints.root().member("text_direction").is_none() => {
+            out.open_object();
+            for (name, value) in hints.root().members().filter(|(name, _)| !name.is("text_direction")) {
+                out.key(&name.text().unwrap_or_default());
+                out.raw(value.source());
+            }
+            out.key("text_direction");
+            out.text("auto");
+            out.close_object();
+        }
+        _ => out.raw(source),
+    }
+}
+
+/// Letters that run from right to left are not ASCII, unless they are escaped.
+fn may_have_both_directions(json: &str) -> bool {
+    !json.is_ascii() || json.contains("\\u")
+}
+
+fn has_both_directions(value: &Value<'_>) -> bool {
+    match value.kind() {
+        Kind::Object => value.members().any(|(_, member)| has_both_directions(&member)),
+        Kind::Array => value.items().any(|item| has_both_directions(&item)),
+        _ => value.text().is_some_and(|text| is_of_both_directions(&text)),
+    }
 }
 
 /// The agent's own extensions, and sayso's where the hub has something to say.
@@ -190,7 +229,6 @@ fn one_line(json: String) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use aaep::json::Tape;
 
     const STAMP: Stamp<'static> = Stamp {
         event_id: "evt_1",
@@ -223,6 +261,31 @@ mod tests {
         assert!(text.contains(r#""urgency":"critical""#));
         let text = composed(r#"{"type":"aaep:agent.state.changed","to_state":"calling_tool"}"#).unwrap();
         assert!(text.contains(r#""from_state":"thinking","to_state":"calling_tool""#));
+    }
+
+    #[test]
+    fn text_of_both_directions_says_so() {
+        let hints = |said: &str| {
+            let text = composed(&format!(r#"{{"type":"aaep:agent.tool.invoked",{said}}}"#)).unwrap();
+            let mut tape = Tape::default();
+            tape.read(&text).unwrap().root().member("localization_hints").unwrap().source().to_owned()
+        };
+        let auto = r#"{"primary_language":"en","text_direction":"auto"}"#;
+        assert_eq!(hints(r#""summary_normal":"Mail from محمد.""#), auto);
+        assert_eq!(hints(r#""progress":{"description":"Mail from \u0645."}"#), auto);
+        assert_eq!(
+            hints(r#""localization_hints":{"primary_language":"ar"},"summary_normal":"بريد من Ben.""#),
+            r#"{"primary_language":"ar","text_direction":"auto"}"#
+        );
+        for one in [r#""summary_normal":"Größe.""#, r#""summary_normal":"مرحبا""#] {
+            assert_eq!(hints(one), r#"{"primary_language":"en"}"#);
+        }
+        // What the agent says of this very event is its own affair, and is judged as such.
+        let said = r#"{"primary_language":"en","text_direction":"ltr"}"#;
+        assert_eq!(
+            hints(&format!(r#""localization_hints":{said},"summary_normal":"Mail from محمد.""#)),
+            said
+        );
     }
 
     #[test]

@@ -29,7 +29,7 @@ use std::borrow::Cow;
 pub(crate) use extension::SAYSO;
 pub use secret::find_secret;
 pub(crate) use sound::is_sound;
-pub(crate) use spoken::is_of_both_directions;
+pub use spoken::is_of_both_directions;
 
 use crate::event::EventType;
 use crate::json::{Doc, Kind, Problem, SyntaxError};

@@ -138,8 +138,15 @@ fn unusual(text: &str, path: &Path<'_>, heard: &mut Heard, findings: &mut Findin
     }
 }
 
-/// Whether letters of both directions stand in a text without any sign of it (§11.4.2).
-pub(crate) fn is_of_both_directions(text: &str) -> bool {
+/// Whether letters of both directions stand in a text without any sign of it (§11.4.2): such text wants `text_direction`
+/// `auto`.
+///
+/// ```
+/// use aaep::check::is_of_both_directions;
+/// assert!(is_of_both_directions("Mail from محمد."));
+/// assert!(!is_of_both_directions("Mail from Ben."));
+/// ```
+pub fn is_of_both_directions(text: &str) -> bool {
     text.chars().any(is_right_to_left)
         && text.chars().any(|c| !is_right_to_left(c) && c.is_alphabetic())
         && !text.chars().any(is_bidi_control)
