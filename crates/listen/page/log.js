@@ -9,7 +9,7 @@ const PAGE = 10;
 /** Entries come together, so that a flood costs one layout and not thousands. */
 const TOGETHER = 50;
 /** So many at a time, so that who presses a key in between is heard. */
-const AT_ONCE = 500;
+const AT_ONCE = 200;
 
 export class Log {
   #list;

@@ -11,6 +11,8 @@ const WAITS = [500, 1000, 2000, 4000, 8000, 15000, 30000];
 /** A stream is caught up when nothing came for so long, or after so long at most. */
 const CAUGHT_UP = 400;
 const CATCHING_UP = 2000;
+/** However much comes, after so many milliseconds the page looks whether a key was pressed. */
+const AT_ONCE = 20;
 
 export class Stream {
   #ears;
@@ -143,7 +145,14 @@ export class Stream {
         if (done) return;
         this.#failures = 0;
         clearTimeout(quiet);
-        for (const block of blocks.push(value)) this.#take(block);
+        let began = performance.now();
+        for (const block of blocks.push(value)) {
+          this.#take(block);
+          if (performance.now() - began > AT_ONCE) {
+            await breath();
+            began = performance.now();
+          }
+        }
         quiet = setTimeout(caughtUp, CAUGHT_UP);
       }
     } finally {
@@ -172,6 +181,16 @@ export class Stream {
     }
     this.#ears.message(value);
   }
+}
+
+/** Lets everything else have its turn. A timer would be slowed down where the page is not in sight. */
+function breath() {
+  return new Promise((wake) => {
+    const { port1, port2 } = new MessageChannel();
+    port1.addEventListener("message", wake, { once: true });
+    port1.start();
+    port2.postMessage(undefined);
+  });
 }
 
 /** The hub does not want us, and says why. */
