@@ -20,9 +20,22 @@ pub(crate) fn fitting(text: &str, widest: usize) -> usize {
     over.map_or(text.len(), |(at, _)| at)
 }
 
-/// The same, line by line.
-pub(crate) fn escape_lines(text: &str) -> String {
-    text.lines().map(escape).collect::<Vec<_>>().join("\n")
+/// The text in lines that are so wide at most, cut between words; what is too much for the last one is cut off.
+pub(crate) fn wrapped(text: &str, letters: usize, most: usize) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut rest = text;
+    while fitting(rest, letters) < rest.len() && lines.len() + 1 < most {
+        let fits = fitting(rest, letters);
+        let head = rest.get(..fits).unwrap_or_default();
+        let cut = head.rfind(' ').filter(|at| *at > 0).unwrap_or(fits.max(1));
+        let (line, after) = rest.split_at_checked(cut).unwrap_or((rest, ""));
+        lines.push(line.to_owned());
+        rest = after.trim_start();
+    }
+    if !rest.is_empty() {
+        lines.push(short(rest, letters));
+    }
+    lines
 }
 
 /// Text can never become markup, nor turn a line around; what XML cannot hold is left out.
@@ -41,4 +54,9 @@ pub(crate) fn escape(text: &str) -> String {
         }
     }
     out
+}
+
+/// The same, line by line.
+pub(crate) fn escape_lines(text: &str) -> String {
+    text.lines().map(escape).collect::<Vec<_>>().join("\n")
 }

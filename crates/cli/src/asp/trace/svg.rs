@@ -6,7 +6,7 @@ use asp::machine::{Role, State};
 
 use super::{Moment, Trace};
 use crate::asp::story;
-use crate::picture::{escape, escape_lines, fitting, short};
+use crate::picture::{escape, escape_lines, short, wrapped};
 use crate::print::printable;
 
 const WIDTH: i32 = 1120;
@@ -17,6 +17,8 @@ const RIGHT: i32 = 620;
 const TEXT: i32 = 660;
 const TOP: i32 = 96;
 const STEP: i32 = 44;
+/// In a line of the text.
+const LETTERS: usize = 66;
 
 pub(super) fn draw(trace: &Trace) -> String {
     let rows = i32::try_from(trace.moments.len()).unwrap_or(i32::MAX / STEP - 10);
@@ -133,7 +135,8 @@ fn arrow(out: &mut String, moment: &Moment, y: i32) {
     };
     // Spelled out before it is measured.
     let text = printable(&text);
-    let lines = wrapped(&text);
+    // What does not fit stands in the title.
+    let lines = wrapped(&text, LETTERS, 2);
     let first = if lines.len() > 1 { y - 4 } else { y + 4 };
     let _ = write!(out, "<g><title>{}</title>", escape(&text));
     for (line, at) in lines.iter().zip(0..) {
@@ -145,17 +148,6 @@ fn arrow(out: &mut String, moment: &Moment, y: i32) {
         );
     }
     out.push_str("</g>\n");
-}
-
-/// Two lines at most; what does not fit stands in the title.
-fn wrapped(text: &str) -> Vec<String> {
-    const LONGEST: usize = 66;
-    let fits = fitting(text, LONGEST);
-    if fits == text.len() {
-        return vec![text.to_owned()];
-    }
-    let cut = text[..fits].rfind(' ').unwrap_or(fits);
-    vec![text[..cut].to_owned(), short(text[cut..].trim_start(), LONGEST)]
 }
 
 fn colour(state: State) -> &'static str {

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::lanes::{Lane as Spans, Span, TRACKS};
 use super::{HEADING, WIDTH};
-use crate::picture::{escape, escape_lines, fitting, short};
+use crate::picture::{escape, escape_lines, short, wrapped};
 use crate::replay::story::{Broken, Lane, Moment, Turn, clock, name};
 use crate::replay::trace;
 
@@ -46,6 +46,7 @@ const FRAME: i32 = 8;
 /// Letters in a line of a lane; of a rule, which may cross the lanes.
 const LETTERS: [usize; 3] = [37, 31, 44];
 const RULE_LETTERS: usize = 112;
+/// The whole stands in the title.
 const MOST_LINES: usize = 3;
 
 impl Sheet {
@@ -194,11 +195,11 @@ impl Row {
             Lane::Question | Lane::Answer | Lane::Handoff => (QUESTIONS, LETTERS[2]),
             _ => (TOOLS, LETTERS[0]),
         };
-        (x + TRACK * i32::try_from(TRACKS).unwrap_or(0) + 4, wrapped(&self.text, letters))
+        (x + TRACK * i32::try_from(TRACKS).unwrap_or(0) + 4, wrapped(&self.text, letters, MOST_LINES))
     }
 
     fn rules(&self) -> impl Iterator<Item = String> {
-        self.broken.iter().flat_map(|text| wrapped(text, RULE_LETTERS))
+        self.broken.iter().flat_map(|text| wrapped(text, RULE_LETTERS, MOST_LINES))
     }
 
     fn height(&self) -> i32 {
@@ -262,22 +263,4 @@ fn rules(broken: &[Broken]) -> Vec<String> {
 fn capital(text: &str) -> String {
     let mut letters = text.chars();
     letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
-}
-
-/// A few lines at most; the whole stands in the title.
-fn wrapped(text: &str, letters: usize) -> Vec<String> {
-    let mut lines = Vec::new();
-    let mut rest = text;
-    while fitting(rest, letters) < rest.len() && lines.len() + 1 < MOST_LINES {
-        let fits = fitting(rest, letters);
-        let head = rest.get(..fits).unwrap_or_default();
-        let cut = head.rfind(' ').filter(|at| *at > 0).unwrap_or(fits.max(1));
-        let (line, after) = rest.split_at_checked(cut).unwrap_or((rest, ""));
-        lines.push(line.to_owned());
-        rest = after.trim_start();
-    }
-    if !rest.is_empty() {
-        lines.push(short(rest, letters));
-    }
-    lines
 }
