@@ -8,6 +8,7 @@
 //! ```
 //!
 //! - [`Ear`]: the core. It opens no socket and reads no clock; time is an argument.
+//! - [`Phrases`]: what sayso itself says, in each language.
 //! - [`plain`]: text from strangers, made harmless.
 //! - [`Queue`], [`Voice`]: for whoever speaks slower than agents do.
 //! - [`speech`]: such a voice: speech-dispatcher, or `espeak-ng`.
@@ -20,6 +21,7 @@ pub mod client;
 mod ear;
 mod limits;
 pub mod page;
+mod phrases;
 mod plain;
 mod queue;
 pub mod speech;
@@ -29,6 +31,7 @@ mod voice;
 pub use announcement::{Announcement, Kind};
 pub use ear::{Ear, NotAnswered, Question, Session, Subject, Tastes};
 pub use limits::Limits;
+pub use phrases::Phrases;
 pub use plain::plain;
 pub use queue::Queue;
 pub use voice::Voice;

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use aaep::event::Urgency;
 
-use crate::{Announcement, Kind};
+use crate::{Announcement, Kind, Phrases};
 
 /// Announcements in the order in which they should be said: the critical first, then what the person asked for, then the others
 /// as they came. What is said in the background is replaced by its successor of the same sort. A question that is settled before
@@ -28,6 +28,7 @@ pub struct Queue {
     left_out: u64,
     urgent_left_out: u64,
     limit: usize,
+    phrases: &'static Phrases,
 }
 
 /// So many times as many critical announcements are kept as others.
@@ -43,7 +44,15 @@ impl Queue {
             left_out: 0,
             urgent_left_out: 0,
             limit: limit.max(1),
+            phrases: Phrases::of(&[]),
         }
+    }
+
+    /// One that says in another language what it says itself.
+    #[must_use]
+    pub fn speaking(mut self, phrases: &'static Phrases) -> Self {
+        self.phrases = phrases;
+        self
     }
 
     /// Takes one in.
@@ -127,9 +136,7 @@ impl Queue {
         }
         if self.urgent_left_out > 0 {
             let count = std::mem::take(&mut self.urgent_left_out);
-            let text = format!(
-                "{count} more urgent announcements came than can be said. Ask for the status to hear what is open."
-            );
+            let text = self.phrases.urgent_left_out(count);
             let mut flood = Announcement::own(Kind::Error, text);
             flood.urgency = Urgency::Critical;
             return Some(flood);
@@ -140,12 +147,8 @@ impl Queue {
         if self.left_out > 0 {
             let count = std::mem::take(&mut self.left_out);
             let text = match count {
-                1 => {
-                    "One earlier announcement was not said, because more came than could be said.".to_owned()
-                }
-                _ => format!(
-                    "{count} earlier announcements were not said, because more came than could be said."
-                ),
+                1 => self.phrases.one_left_out.to_owned(),
+                _ => self.phrases.left_out(count),
             };
             return Some(Announcement::own(Kind::Notice, text));
         }

@@ -8,7 +8,7 @@ use aaep::{SessionId, Timestamp, consent};
 use super::question::{Question, Subject};
 use super::tell::spoken;
 use super::{Ear, OVERDUE, words};
-use crate::{Announcement, Kind};
+use crate::{Announcement, Kind, Phrases};
 
 /// Why an answer was not given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,19 +26,18 @@ pub enum NotAnswered {
     NoMoreTime,
 }
 
-impl std::fmt::Display for NotAnswered {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Self::NotOpen => "No question of that number is open.",
-            Self::Twice => "You have answered it already.",
-            Self::NotTaken => "It does not take such an answer.",
-            Self::NotConnected => "There is no connection, so your answer was not sent.",
-            Self::NoMoreTime => "It has all the time that it can have.",
-        })
+impl NotAnswered {
+    /// The reason, for people.
+    pub(crate) fn why(self, phrases: &Phrases) -> &'static str {
+        match self {
+            Self::NotOpen => phrases.not_open,
+            Self::Twice => phrases.answered_twice,
+            Self::NotTaken => phrases.not_taken,
+            Self::NotConnected => phrases.not_connected,
+            Self::NoMoreTime => phrases.no_more_time,
+        }
     }
 }
-
-impl std::error::Error for NotAnswered {}
 
 /// After a question went away by itself, an answer that names no question is not taken for another one.
 pub(super) const SURPRISE: i64 = 3000;
@@ -127,15 +126,14 @@ impl Ear {
     /// A question comes: it is said, and can be answered from now on.
     pub(super) fn open(&mut self, question: Question, event: &Event, now: i64) {
         if let Some(known) = self.questions.iter().find(|known| known.token == question.token) {
-            let text =
-                format!("Question {} came again in other words. The first words hold here.", known.number);
+            let text = self.phrases.came_again(known.number);
             let mut again = spoken(event, Kind::Error, text);
             again.question = Some(known.number);
             return self.say(again);
         }
         let over = self.session(&question.session).is_some_and(|session| session.ended);
         if over || self.closed.contains(question.token.as_str()) {
-            let text = format!("{} asked something that is settled already.", question.agent);
+            let text = self.phrases.asked_settled(&question.agent);
             return self.say(spoken(event, Kind::Answer, text));
         }
         if self.questions.len() >= self.limits.questions {
@@ -145,10 +143,10 @@ impl Ear {
                 Subject::Clarification { question, .. } => question,
             };
             let text = words::sentences(&[
-                &format!("{} asks more than can be kept open here.", question.agent),
-                "This cannot be answered here:",
+                &self.phrases.asks_too_much(&question.agent),
+                self.phrases.not_answered_here,
                 what,
-                &words::without_answer(&question),
+                &words::without_answer(self.phrases, &question),
             ]);
             return self.say(spoken(event, Kind::Error, text));
         }
@@ -156,9 +154,9 @@ impl Ear {
         let mut question = question.opened(self.questions_known, now);
         let text = if self.history {
             question.reminders.clear();
-            words::past_question(&question, &self.tastes.verbosity)
+            words::past_question(self.phrases, &question, &self.tastes.verbosity)
         } else {
-            words::question(&question, &self.tastes.verbosity, now)
+            words::question(self.phrases, &question, &self.tastes.verbosity, now)
         };
         let mut announcement = spoken(event, Kind::Ask, text);
         announcement.question = Some(question.number);
@@ -170,9 +168,16 @@ impl Ear {
     pub(super) fn hear_answer(&mut self, message: &Message) {
         let (token, what) = match message {
             Message::ConfirmationReply(reply) => {
-                (reply.reply_token.as_str(), crate::plain(reply.decision.as_str(), true))
+                let how = match &reply.decision {
+                    Decision::Accept => self.phrases.was_accepted.to_owned(),
+                    Decision::Reject => self.phrases.was_rejected.to_owned(),
+                    other => crate::plain(other.as_str(), true),
+                };
+                (reply.reply_token.as_str(), how)
             }
-            Message::ClarificationReply(reply) => (reply.reply_token.as_str(), "in words".to_owned()),
+            Message::ClarificationReply(reply) => {
+                (reply.reply_token.as_str(), self.phrases.was_in_words.to_owned())
+            }
             _ => return,
         };
         let Some(at) = self.questions.iter().position(|question| question.token.as_str() == token) else {
@@ -180,17 +185,15 @@ impl Ear {
         };
         let question = self.questions.remove(at);
         self.closed.insert(token);
-        self.say(about(
-            &question,
-            Kind::Answer,
-            format!("Question {} was answered: {what}.", question.number),
-        ));
+        let text = self.phrases.was_answered(question.number, &what);
+        self.say(about(&question, Kind::Answer, text));
     }
 
     /// A question again, as it stands now; nothing if it is not open.
     pub fn repeat(&self, number: u32, now: i64) -> Option<Announcement> {
         let question = self.questions.iter().find(|question| question.number == number)?;
-        let mut again = about(question, Kind::Ask, words::question(question, &self.tastes.verbosity, now));
+        let mut again =
+            about(question, Kind::Ask, words::question(self.phrases, question, &self.tastes.verbosity, now));
         again.urgency = aaep::event::Urgency::Critical;
         Some(again)
     }
@@ -211,7 +214,7 @@ impl Ear {
     /// How much time is left, in words.
     pub fn time_left(&self, number: u32, now: i64) -> Option<String> {
         let question = self.questions.iter().find(|question| question.number == number)?;
-        Some(words::duration(question.remaining(now)))
+        Some(words::duration(self.phrases, question.remaining(now)))
     }
 
     /// Notes what a change of state says about a question.
@@ -222,7 +225,7 @@ impl Ear {
             let at = self.questions.iter().position(|question| question.token.as_str() == token);
             if let Some(at) = at {
                 let question = self.questions.remove(at);
-                let text = settled(&question, decision.as_deref(), &by, self.history);
+                let text = settled(self.phrases, &question, decision.as_deref(), &by, self.history);
                 self.closes(&question, text, now);
             }
             return;
@@ -236,14 +239,11 @@ impl Ear {
         {
             let question = self.questions.remove(at);
             let text = if self.history {
-                format!("Question {} is closed: {} goes on.", question.number, question.agent)
+                self.phrases.closed_goes_on(question.number, &question.agent)
             } else if question.is_answered {
-                format!("Your answer to question {} was taken.", question.number)
+                self.phrases.yours_was_taken(question.number)
             } else {
-                format!(
-                    "Question {} is closed: {} goes on without your answer.",
-                    question.number, question.agent
-                )
+                self.phrases.closed_without_you(question.number, &question.agent)
             };
             self.closes(&question, text, now);
         }
@@ -261,7 +261,7 @@ impl Ear {
     pub(super) fn withdraw_all(&mut self, session: &SessionId, now: i64) {
         while let Some(at) = self.questions.iter().position(|question| question.session == *session) {
             let question = self.questions.remove(at);
-            let text = format!("Question {} is withdrawn, because its session is over.", question.number);
+            let text = self.phrases.withdrawn_with_session(question.number);
             self.closes(&question, text, now);
         }
     }
@@ -274,11 +274,8 @@ impl Ear {
             if passed > 0 {
                 question.reminders.drain(..passed);
                 if !question.is_answered && question.remaining(now) > 0 {
-                    let left = words::duration(question.remaining(now));
-                    let text = format!(
-                        "You have {left} left for question {}. Type more time if you need more.",
-                        question.number
-                    );
+                    let left = words::duration(self.phrases, question.remaining(now));
+                    let text = self.phrases.reminder(&left, question.number);
                     said.push(about(question, Kind::Ask, text));
                 }
             }
@@ -290,18 +287,15 @@ impl Ear {
             self.questions.iter().position(|question| question.unsure.is_some_and(|until| until <= now))
         {
             let question = self.questions.remove(at);
-            let text = format!(
-                "Question {} is not open any more. What became of it was not heard.",
-                question.number
-            );
+            let text = self.phrases.unheard(question.number);
             self.closes(&question, text, now);
         }
         while let Some(at) =
             self.questions.iter().position(|question| now >= question.deadline.saturating_add(OVERDUE))
         {
             let question = self.questions.remove(at);
-            let over = format!("The time for question {} is over.", question.number);
-            let text = words::sentences(&[&over, &words::without_answer(&question)]);
+            let over = self.phrases.time_over(question.number);
+            let text = words::sentences(&[&over, &words::without_answer(self.phrases, &question)]);
             self.closes(&question, text, now);
         }
     }
@@ -328,22 +322,28 @@ fn outcome(event: &Event) -> Option<(String, Option<String>, String)> {
 }
 
 /// How a question was settled, in words.
-fn settled(question: &Question, decision: Option<&str>, by: &str, history: bool) -> String {
+fn settled(
+    phrases: &Phrases,
+    question: &Question,
+    decision: Option<&str>,
+    by: &str,
+    history: bool,
+) -> String {
     let number = question.number;
     let outcome = match decision {
-        Some("accept") => "it may be done",
-        Some("reject") => "it is not done",
-        Some(_) | None => "the agent goes on",
+        Some("accept") => phrases.outcome_accept,
+        Some("reject") => phrases.outcome_reject,
+        Some(_) | None => phrases.outcome_other,
     };
     match by {
-        "reply" if history => format!("The answer to question {number} counted: {outcome}."),
-        "reply" if question.is_answered => format!("Your answer to question {number} counts: {outcome}."),
-        "reply" => format!("Question {number} was answered elsewhere: {outcome}."),
-        "timeout" => format!("Nobody answered question {number} in time: {outcome}."),
-        "closure" => format!("Nobody was left to answer question {number}: {outcome}."),
-        "unreachable" => format!("Nobody could be asked question {number}: {outcome}."),
-        "cancelled" => format!("Question {number} is withdrawn: {outcome}."),
-        _ => format!("Question {number} is settled: {outcome}."),
+        "reply" if history => phrases.counted(number, outcome),
+        "reply" if question.is_answered => phrases.yours_counts(number, outcome),
+        "reply" => phrases.answered_elsewhere(number, outcome),
+        "timeout" => phrases.nobody_in_time(number, outcome),
+        "closure" => phrases.nobody_left(number, outcome),
+        "unreachable" => phrases.nobody_reached(number, outcome),
+        "cancelled" => phrases.withdrawn(number, outcome),
+        _ => phrases.settled(number, outcome),
     }
 }
 

@@ -27,7 +27,7 @@ pub use answer::NotAnswered;
 pub use question::{Question, Subject};
 pub use track::Session;
 
-use crate::{Announcement, Kind, Limits, plain};
+use crate::{Announcement, Kind, Limits, Phrases, plain};
 use seen::Seen;
 
 /// What a person wants to hear.
@@ -66,6 +66,8 @@ impl Default for Tastes {
 #[derive(Debug)]
 pub struct Ear {
     tastes: Tastes,
+    /// In which sayso itself speaks.
+    phrases: &'static Phrases,
     limits: Limits,
     shaper: Shaper<Event>,
     seen: Seen,
@@ -98,6 +100,7 @@ impl Ear {
             shaper,
             seen: Seen::new(limits.ids),
             closed: Seen::new(limits.ids),
+            phrases: Phrases::of(&tastes.languages),
             tastes,
             limits,
             sessions: Vec::new(),
@@ -127,7 +130,13 @@ impl Ear {
     /// Takes other wishes, for all that comes from now on.
     pub fn set_tastes(&mut self, tastes: Tastes) {
         self.shaper.renegotiate(Arc::new(wants(&tastes)));
+        self.phrases = Phrases::of(&tastes.languages);
         self.tastes = tastes;
+    }
+
+    /// What sayso itself says to this person.
+    pub fn phrases(&self) -> &'static Phrases {
+        self.phrases
     }
 
     /// The subscription by which it is heard, and for which answers are given.
@@ -165,24 +174,21 @@ impl Ear {
     pub fn hear(&mut self, text: &str, now: i64) {
         let mut tape = Tape::default();
         let Some(doc) = tape.read(text).ok().filter(|doc| doc.root().kind() == JsonKind::Object) else {
-            return self
-                .say(Announcement::own(Kind::Error, "Something came that is no event; it was left out."));
+            return self.say(Announcement::own(Kind::Error, self.phrases.no_event));
         };
         let kind = doc.root().member("type").and_then(|kind| kind.text()).unwrap_or_default();
         if kind == "sayso:gap" {
             self.begin_anew(now);
-            return self.say(Announcement::own(
-                Kind::Notice,
-                "Some of what was said while you were away is not kept any more. What holds now follows.",
-            ));
+            return self.say(Announcement::own(Kind::Notice, self.phrases.gap));
         }
         if let Some(event) = Event::read(&doc) {
             self.hear_event(event, now);
         } else if let Some(message) = Message::parse(text) {
             self.hear_message(&message);
         } else {
-            let kind = if kind.is_empty() { "unknown".to_owned() } else { plain(&kind, true) };
-            let text = format!("Something of the type {kind} came that could not be understood.");
+            let kind =
+                if kind.is_empty() { self.phrases.unknown_type.to_owned() } else { plain(&kind, true) };
+            let text = self.phrases.not_understood_type(&kind);
             self.say(Announcement::own(Kind::Error, text));
         }
     }
@@ -234,7 +240,7 @@ impl Ear {
             && self.spoke.as_ref() != Some(id)
             && let Some(session) = self.sessions.iter().find(|session| session.id == *id)
         {
-            next.text.insert_str(0, &format!("In session {}: ", session.number));
+            next.text.insert_str(0, &format!("{} ", self.phrases.in_session(session.number)));
         }
         self.spoke = Some(id.clone());
     }
@@ -245,13 +251,11 @@ impl Ear {
         }
         if let Message::SubscriptionClose(close) = message {
             let why = match close.reason_code.as_deref() {
-                Some("slow_consumer") => {
-                    "More came than could be taken here, so the hub has let go.".to_owned()
-                }
-                Some("producer_shutdown") => "The hub is stopping.".to_owned(),
-                Some("replaced") => "Another connection listens in place of this one now.".to_owned(),
-                Some(other) => format!("The hub has ended the subscription: {}.", plain(other, true)),
-                None => "The hub has ended the subscription.".to_owned(),
+                Some("slow_consumer") => self.phrases.hub_lets_go.to_owned(),
+                Some("producer_shutdown") => self.phrases.hub_stops.to_owned(),
+                Some("replaced") => self.phrases.hub_replaces.to_owned(),
+                Some(other) => self.phrases.hub_ends_because(&plain(other, true)),
+                None => self.phrases.hub_ends.to_owned(),
             };
             self.say(Announcement::own(Kind::Notice, why));
         }
@@ -287,7 +291,7 @@ impl Ear {
             }
         }
         if disorder {
-            self.notice(&event, "Events of this session came in the wrong order.");
+            self.notice(&event, self.phrases.wrong_order);
         }
         self.shaper.push(&Arc::new(event));
         self.drain(now);
@@ -337,7 +341,7 @@ impl Ear {
             }
         }
         self.sessions_known += 1;
-        self.sessions.push(Session::new(self.sessions_known, event, now));
+        self.sessions.push(Session::new(self.phrases, self.sessions_known, event, now));
         self.sessions.len() - 1
     }
 

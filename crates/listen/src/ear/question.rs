@@ -6,6 +6,8 @@ use aaep::event::{
 };
 use aaep::{ReplyToken, SessionId, consent};
 
+use crate::Phrases;
+
 /// A question that an agent waits for.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
@@ -96,7 +98,12 @@ impl Question {
         matches!(&self.subject, Subject::Clarification { kinds, .. } if kinds.contains(kind))
     }
 
-    pub(super) fn confirmation(event: &Event, asked: &AwaitingConfirmation, summary: Option<&str>) -> Self {
+    pub(super) fn confirmation(
+        phrases: &Phrases,
+        event: &Event,
+        asked: &AwaitingConfirmation,
+        summary: Option<&str>,
+    ) -> Self {
         let line = |text: &str| crate::plain(text, true);
         let allowed = |word: &str| {
             asked.allowed_replies.as_ref().is_none_or(|words| words.iter().any(|allowed| allowed == word))
@@ -112,7 +119,7 @@ impl Question {
             details.push(line(detail));
         }
         if let Some(context) = &asked.extra_context {
-            details.push(format!("The agent adds: {}", line(context.as_str())));
+            details.push(phrases.agent_adds(&line(context.as_str())));
         }
         let subject = Subject::Confirmation {
             summary: summary.map(line),
@@ -123,10 +130,10 @@ impl Question {
             default: asked.default_decision.clone(),
             allowed: (allowed("accept"), allowed("reject")),
         };
-        Self::of(event, &asked.reply_token, asked.timeout_seconds, subject, details)
+        Self::of(phrases, event, &asked.reply_token, asked.timeout_seconds, subject, details)
     }
 
-    pub(super) fn clarification(event: &Event, asked: &AwaitingClarification) -> Self {
+    pub(super) fn clarification(phrases: &Phrases, event: &Event, asked: &AwaitingClarification) -> Self {
         let line = |text: &str| crate::plain(text, true);
         let choices: Vec<_> = asked
             .choices
@@ -146,10 +153,17 @@ impl Question {
             kinds,
             default: asked.default_response.as_deref().map(line),
         };
-        Self::of(event, &asked.reply_token, asked.timeout_seconds, subject, details)
+        Self::of(phrases, event, &asked.reply_token, asked.timeout_seconds, subject, details)
     }
 
-    fn of(event: &Event, token: &ReplyToken, timeout: u64, subject: Subject, details: Vec<String>) -> Self {
+    fn of(
+        phrases: &Phrases,
+        event: &Event,
+        token: &ReplyToken,
+        timeout: u64,
+        subject: Subject,
+        details: Vec<String>,
+    ) -> Self {
         let asked = event.envelope.timestamp.unix_millis();
         let millis = i64::try_from(timeout).unwrap_or(i64::MAX).saturating_mul(1000);
         let hints = event.envelope.localization_hints.as_ref();
@@ -157,7 +171,7 @@ impl Question {
             number: 0,
             token: token.clone(),
             session: event.envelope.session_id.clone(),
-            agent: super::words::agent(event),
+            agent: super::words::agent(phrases, event),
             subject,
             details,
             asked,

@@ -25,9 +25,10 @@ pub(super) const PROGRESS_TERSE: i64 = 30_000;
 impl Ear {
     /// One event that was shaped, in words.
     pub(super) fn tell(&mut self, event: &Event, now: i64) {
+        let phrases = self.phrases;
         let verbosity = self.tastes.verbosity.clone();
         let session = event.envelope.session_id.clone();
-        let agent = words::agent(event);
+        let agent = words::agent(self.phrases, event);
         let said = words::said(&event.payload, &verbosity);
         let said_text = said.as_deref().unwrap_or_default();
         if !matches!(event.payload, Payload::ProgressUpdated(_) | Payload::StateChanged(_))
@@ -38,37 +39,40 @@ impl Ear {
         }
         match &event.payload {
             Payload::SessionStarted(_) => {
-                let text = words::sentences(&[&format!("{agent} has begun."), said_text]);
+                let text = words::sentences(&[&phrases.session_began(&agent), said_text]);
                 self.say(spoken(event, Kind::Session, text));
             }
             Payload::SessionCompleted(_) => {
                 self.end(&session, now);
-                let text = words::sentences(&[&format!("{agent} is done."), said_text]);
+                let text = words::sentences(&[&phrases.session_done(&agent), said_text]);
                 self.say(spoken(event, Kind::Session, text));
             }
             Payload::SessionCancelled(cancelled) => {
                 self.end(&session, now);
-                let text = words::sentences(&[&words::cancelled(&agent, &cancelled.cancelled_by), said_text]);
+                let text = words::sentences(&[
+                    &words::cancelled(phrases, &agent, &cancelled.cancelled_by),
+                    said_text,
+                ]);
                 self.say(spoken(event, Kind::Session, text));
             }
             Payload::SessionErrored(error) => {
                 self.end(&session, now);
                 let hint = error.remediation_hint.as_deref().map(|hint| plain(hint, true));
-                let failed = format!("{agent} has failed.");
-                let mut parts = vec![failed.as_str(), said_text, words::errored(error)];
+                let failed = phrases.session_failed(&agent);
+                let mut parts = vec![failed.as_str(), said_text, words::errored(phrases, error)];
                 if let Some(hint) = &hint {
-                    parts.extend(["What you can do:", hint]);
+                    parts.extend([phrases.what_you_can_do, hint]);
                 }
                 let text = words::sentences(&parts);
                 self.say(spoken(event, Kind::Error, text));
             }
             Payload::StateChanged(change) => self.tell_state(event, change, said.as_deref(), now),
             Payload::ProgressUpdated(update) => {
-                let text = said.unwrap_or_else(|| words::progress(update));
+                let text = said.unwrap_or_else(|| words::progress(phrases, update));
                 self.tell_progress(event, text, now);
             }
             Payload::ToolInvoked(call) => {
-                let warning = if call.irreversible == Some(true) { "This can never be undone." } else { "" };
+                let warning = if call.irreversible == Some(true) { phrases.never_undone } else { "" };
                 let text = words::sentences(&[said_text, warning]);
                 if let Some(session) = self.session(&session) {
                     session.doing.clone_from(&text);
@@ -76,14 +80,14 @@ impl Ear {
                 self.say(spoken(event, Kind::Tool, text));
             }
             Payload::ToolCompleted(done) => {
-                let text = words::tool_done(done, said.as_deref());
+                let text = words::tool_done(phrases, done, said.as_deref());
                 self.say(spoken(event, Kind::Tool, text));
             }
             Payload::OutputStreaming(chunk) => {
                 let kind = chunk.content_type.as_deref().unwrap_or("text/plain");
                 if !kind.starts_with("text/") {
                     if chunk.complete {
-                        let text = format!("{agent} has sent data of the type {}.", plain(kind, true));
+                        let text = phrases.sent_data(&agent, &plain(kind, true));
                         self.say(spoken(event, Kind::Agent, text));
                     }
                     return;
@@ -92,7 +96,7 @@ impl Ear {
                     .session(&session)
                     .is_some_and(|session| session.missing_at.take_if(|at| *at == chunk.position).is_some());
                 if missing {
-                    self.notice(event, "Some words are missing here; they did not arrive.");
+                    self.notice(event, phrases.words_missing);
                 }
                 let text = plain(&chunk.chunk, false);
                 if !text.is_empty() {
@@ -101,21 +105,21 @@ impl Ear {
             }
             Payload::AwaitingConfirmation(asked) => {
                 let summary = words::summary(&event.payload, &verbosity);
-                self.open(Question::confirmation(event, asked, summary), event, now);
+                self.open(Question::confirmation(phrases, event, asked, summary), event, now);
             }
             Payload::AwaitingClarification(asked) => {
-                self.open(Question::clarification(event, asked), event, now);
+                self.open(Question::clarification(phrases, event, asked), event, now);
             }
             Payload::HandoffRequested(request) => {
                 let reason = plain(&request.reason, true);
-                let handing = words::handoff(&agent, request);
+                let handing = words::handoff(phrases, &agent, request);
                 let said = if said_text == reason { "" } else { said_text };
-                let text = words::sentences(&[&handing, said, "The reason:", &reason]);
+                let text = words::sentences(&[&handing, said, phrases.the_reason, &reason]);
                 self.say(spoken(event, Kind::Handoff, text));
             }
             _ => {
                 let kind = if event.envelope.event_type.is_critical() { Kind::Error } else { Kind::Notice };
-                let text = words::unknown(event);
+                let text = words::unknown(phrases, event);
                 self.say(spoken(event, kind, text));
             }
         }
@@ -125,15 +129,16 @@ impl Ear {
     fn tell_state(&mut self, event: &Event, change: &StateChanged, said: Option<&str>, now: i64) {
         let id = &event.envelope.session_id;
         self.settle(event, change, now);
-        let agent = words::agent(event);
-        let state = words::state(&change.to_state);
-        let doing = format!("{agent} {state}.");
+        let agent = words::agent(self.phrases, event);
+        let phrases = self.phrases;
+        let doing = words::state(phrases, &agent, &change.to_state);
         let verbosity = self.tastes.verbosity.clone();
         let asked = self.questions.iter().any(|question| question.session == *id);
         let Some(session) = self.session(id) else { return };
         session.held_state = None;
         let text = said.unwrap_or(&doing).to_owned();
-        session.doing = said.map_or_else(|| format!("It {state}."), str::to_owned);
+        session.doing =
+            said.map_or_else(|| words::state(phrases, phrases.it, &change.to_state), str::to_owned);
         let mut announcement = spoken(event, Kind::Agent, text.clone());
         if change.from_state == change.to_state && !asked {
             // Who joins late, or comes back after a gap, is told how things stand.
@@ -212,7 +217,7 @@ impl Ear {
             session.ended = true;
             session.held_state = None;
             session.held_progress = None;
-            let text = format!("{} is over. How it ended was not heard.", session.agent);
+            let text = self.phrases.session_over(&session.agent);
             let mut over = Announcement::own(Kind::Session, text);
             over.session = Some(session.id.clone());
             self.say(over);

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use aaep::event::{Event, OutputStreaming};
 use aaep::{OutputId, SessionId};
 
-use crate::Announcement;
+use crate::{Announcement, Phrases};
 
 /// A session that goes on.
 #[derive(Clone, Debug)]
@@ -40,11 +40,11 @@ pub struct Session {
 }
 
 impl Session {
-    pub(super) fn new(number: u32, event: &Event, now: i64) -> Self {
+    pub(super) fn new(phrases: &Phrases, number: u32, event: &Event, now: i64) -> Self {
         Self {
             number,
             id: event.envelope.session_id.clone(),
-            agent: super::words::agent(event),
+            agent: super::words::agent(phrases, event),
             doing: String::new(),
             ended: false,
             unsure: None,

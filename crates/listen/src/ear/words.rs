@@ -4,17 +4,17 @@ use aaep::event::*;
 use aaep::json::{Kind as JsonKind, Tape};
 
 use super::question::{Question, Subject};
-use crate::plain;
+use crate::{Phrases, plain};
 
 /// The agent's name for people.
-pub(super) fn agent(event: &Event) -> String {
+pub(super) fn agent(phrases: &Phrases, event: &Event) -> String {
     let producer = &event.envelope.producer;
     let name = producer.agent_name.as_deref().unwrap_or(&producer.agent_id);
     let mut name = plain(name, true);
     if name.chars().count() > NAME {
         name = name.chars().take(NAME).collect();
     }
-    if name.is_empty() { "The agent".to_owned() } else { name }
+    if name.is_empty() { phrases.the_agent.to_owned() } else { name }
 }
 
 /// A name that is longer is cut.
@@ -86,45 +86,45 @@ pub(super) fn sentences(parts: &[&str]) -> String {
     out
 }
 
-pub(super) fn cancelled(agent: &str, by: &CancelledBy) -> String {
+pub(super) fn cancelled(phrases: &Phrases, agent: &str, by: &CancelledBy) -> String {
     match by {
-        CancelledBy::User => format!("{agent} was stopped by a person."),
-        CancelledBy::Producer => format!("{agent} has stopped by itself."),
-        CancelledBy::Timeout => format!("{agent} was stopped because its time was over."),
-        _ => format!("{agent} was stopped."),
+        CancelledBy::User => phrases.session_stopped_by_person(agent),
+        CancelledBy::Producer => phrases.session_stopped_itself(agent),
+        CancelledBy::Timeout => phrases.session_stopped_by_time(agent),
+        _ => phrases.session_stopped(agent),
     }
 }
 
-pub(super) fn errored(error: &SessionErrored) -> &'static str {
+pub(super) fn errored(phrases: &Phrases, error: &SessionErrored) -> &'static str {
     match error.error_category {
-        ErrorCategory::Transient => "Trying again is likely to work.",
-        ErrorCategory::Permanent => "Trying again will not work.",
-        ErrorCategory::RequiresUser => "You have to do something first.",
+        ErrorCategory::Transient => phrases.try_again,
+        ErrorCategory::Permanent => phrases.do_not_try_again,
+        ErrorCategory::RequiresUser => phrases.you_must_act,
         _ => "",
     }
 }
 
-/// What a state is, as the end of a sentence.
-pub(super) fn state(name: &str) -> String {
+/// In which state an agent is.
+pub(super) fn state(phrases: &Phrases, agent: &str, name: &str) -> String {
     match name {
-        "idle" => "is idle".to_owned(),
-        "thinking" => "is thinking".to_owned(),
-        "calling_tool" => "is using a tool".to_owned(),
-        "writing_output" => "is writing".to_owned(),
-        "awaiting_input" => "waits for an answer".to_owned(),
-        "deciding" => "is deciding what to do".to_owned(),
-        "handing_off" => "is handing over".to_owned(),
-        other => format!("is in a state called {}", plain(other, true)),
+        "idle" => phrases.state_idle(agent),
+        "thinking" => phrases.state_thinking(agent),
+        "calling_tool" => phrases.state_calling(agent),
+        "writing_output" => phrases.state_writing(agent),
+        "awaiting_input" => phrases.state_waiting(agent),
+        "deciding" => phrases.state_deciding(agent),
+        "handing_off" => phrases.state_handing_off(agent),
+        other => phrases.state_other(agent, &plain(other, true)),
     }
 }
 
-pub(super) fn tool_done(done: &ToolCompleted, summary: Option<&str>) -> String {
+pub(super) fn tool_done(phrases: &Phrases, done: &ToolCompleted, summary: Option<&str>) -> String {
     let tool = plain(done.tool.as_str(), true);
     let ended = match done.status {
-        ToolStatus::Success => format!("The tool {tool} is done."),
-        ToolStatus::Error => format!("The tool {tool} has failed."),
-        ToolStatus::Timeout => format!("The tool {tool} took too long."),
-        _ => format!("The tool {tool} has ended."),
+        ToolStatus::Success => phrases.tool_done(&tool),
+        ToolStatus::Error => phrases.tool_failed(&tool),
+        ToolStatus::Timeout => phrases.tool_took_too_long(&tool),
+        _ => phrases.tool_ended(&tool),
     };
     let failed = done.status != ToolStatus::Success;
     let why = done.error_message.as_deref().map(|text| plain(text, true)).unwrap_or_default();
@@ -135,35 +135,34 @@ pub(super) fn tool_done(done: &ToolCompleted, summary: Option<&str>) -> String {
     }
 }
 
-pub(super) fn progress(update: &ProgressUpdated) -> String {
+pub(super) fn progress(phrases: &Phrases, update: &ProgressUpdated) -> String {
     let progress = &update.progress;
     let mut parts = Vec::new();
     if let Some(description) = &progress.description {
         parts.push(plain(description, true));
     }
     match (progress.step, progress.total_steps) {
-        (Some(step), Some(total)) => parts.push(format!("Step {step} of {total}.")),
-        (Some(step), None) => parts.push(format!("Step {step}.")),
+        (Some(step), Some(total)) => parts.push(phrases.step_of(step, total)),
+        (Some(step), None) => parts.push(phrases.step(step)),
         _ => {}
     }
     if let Some(percent) = progress.percent {
-        parts.push(format!("{percent:.0} percent."));
+        parts.push(phrases.percent(&format!("{percent:.0}")));
     }
     sentences(&parts.iter().map(String::as_str).collect::<Vec<_>>())
 }
 
-pub(super) fn handoff(agent: &str, request: &HandoffRequested) -> String {
-    let target = match request.target_kind {
-        HandoffTarget::Human => "a person",
-        HandoffTarget::SpecialistAgent => "another agent",
-        HandoffTarget::EscalationQueue => "a queue where somebody will take it up",
-        _ => "somebody else",
-    };
-    format!("{agent} cannot go on alone and hands over to {target}.")
+pub(super) fn handoff(phrases: &Phrases, agent: &str, request: &HandoffRequested) -> String {
+    match request.target_kind {
+        HandoffTarget::Human => phrases.hands_to_person(agent),
+        HandoffTarget::SpecialistAgent => phrases.hands_to_agent(agent),
+        HandoffTarget::EscalationQueue => phrases.hands_to_queue(agent),
+        _ => phrases.hands_to_somebody(agent),
+    }
 }
 
 /// One line for an event that this version does not know, or cannot read.
-pub(super) fn unknown(event: &Event) -> String {
+pub(super) fn unknown(phrases: &Phrases, event: &Event) -> String {
     let text = event.to_json();
     let mut tape = Tape::default();
     let summary = tape.read(&text).ok().and_then(|doc| {
@@ -173,37 +172,39 @@ pub(super) fn unknown(event: &Event) -> String {
             .find(|value| value.kind() == JsonKind::Text)?;
         found.text().map(|text| plain(&text, true))
     });
-    let agent = agent(event);
+    let agent = agent(phrases, event);
     let kind = plain(event.envelope.event_type.as_str(), true);
     let what = match &event.payload {
-        Payload::Malformed(_) => format!("{agent} sent a {kind} that could not be understood."),
-        _ => format!("{agent} sent a {kind}, which is not known here."),
+        Payload::Malformed(_) => phrases.sent_malformed(&agent, &kind),
+        _ => phrases.sent_unknown(&agent, &kind),
     };
     match summary {
-        Some(summary) => sentences(&[&what, "It says:", &summary]),
+        Some(summary) => sentences(&[&what, phrases.it_says, &summary]),
         None => what,
     }
 }
 
 /// A question, in lines: what is asked first, what can be typed last.
-pub(super) fn question(question: &Question, verbosity: &Verbosity, now: i64) -> String {
-    let mut lines = asked(question, verbosity);
-    lines.push(format!("You have {}. {}", duration(question.remaining(now)), without_answer(question)));
-    lines.push(how_to_answer(question));
+pub(super) fn question(phrases: &Phrases, question: &Question, verbosity: &Verbosity, now: i64) -> String {
+    let mut lines = asked(phrases, question, verbosity);
+    let left = phrases.you_have(&duration(phrases, question.remaining(now)));
+    lines.push(format!("{left} {}", without_answer(phrases, question)));
+    lines.push(how_to_answer(phrases, question));
     lines.join("\n")
 }
 
 /// A question of a recording: it cannot be answered any more.
-pub(super) fn past_question(question: &Question, verbosity: &Verbosity) -> String {
-    let mut lines = asked(question, verbosity);
+pub(super) fn past_question(phrases: &Phrases, question: &Question, verbosity: &Verbosity) -> String {
+    let mut lines = asked(phrases, question, verbosity);
     let time = i64::try_from(question.timeout_seconds).unwrap_or(i64::MAX).saturating_mul(1000);
-    lines.push(format!("There were {} to answer. {}", duration(time), without_answer(question)));
-    lines.push("This is a recording: it cannot be answered now.".to_owned());
+    let there_were = phrases.there_were(&duration(phrases, time));
+    lines.push(format!("{there_were} {}", without_answer(phrases, question)));
+    lines.push(phrases.is_recording.to_owned());
     lines.join("\n")
 }
 
 /// What is asked, in lines.
-fn asked(question: &Question, verbosity: &Verbosity) -> Vec<String> {
+fn asked(phrases: &Phrases, question: &Question, verbosity: &Verbosity) -> Vec<String> {
     let number = question.number;
     let agent = &question.agent;
     let mut lines = Vec::new();
@@ -211,21 +212,21 @@ fn asked(question: &Question, verbosity: &Verbosity) -> Vec<String> {
         Subject::Confirmation { summary, action, consequence, .. } => {
             lines.push(match summary {
                 Some(summary) if *verbosity != Verbosity::Terse && summary != action => {
-                    sentences(&[&format!("Question {number}, from {agent}:"), summary])
+                    sentences(&[&phrases.question_asks(number, agent), summary])
                 }
-                _ => format!("Question {number}, from {agent}."),
+                _ => phrases.question_from(number, agent),
             });
-            lines.push(sentences(&["What it would do:", action]));
-            lines.push(sentences(&["What follows from it:", consequence]));
-            lines.push(danger(question));
+            lines.push(sentences(&[phrases.what_it_would_do, action]));
+            lines.push(sentences(&[phrases.what_follows, consequence]));
+            lines.push(danger(phrases, question));
         }
         Subject::Clarification { question: asked, context, choices, .. } => {
-            lines.push(sentences(&[&format!("Question {number}, from {agent}:"), asked]));
+            lines.push(sentences(&[&phrases.question_asks(number, agent), asked]));
             if let Some(context) = context.as_deref().filter(|_| *verbosity != Verbosity::Terse) {
-                lines.push(sentences(&["Why it asks:", context]));
+                lines.push(sentences(&[phrases.why_it_asks, context]));
             }
             for (at, (_, label)) in choices.iter().enumerate() {
-                lines.push(sentences(&[&format!("Choice {}:", at + 1), label]));
+                lines.push(sentences(&[&phrases.choice(at + 1), label]));
             }
         }
     }
@@ -233,76 +234,72 @@ fn asked(question: &Question, verbosity: &Verbosity) -> Vec<String> {
 }
 
 /// How bad it could be.
-pub(super) fn danger(question: &Question) -> String {
+pub(super) fn danger(phrases: &Phrases, question: &Question) -> String {
     let Subject::Confirmation { risk, reversibility, .. } = &question.subject else { return String::new() };
     let risk = match risk {
-        Some(RiskLevel::Low) => "The risk is low",
-        Some(RiskLevel::Medium) => "The risk is medium",
-        Some(RiskLevel::High) => "The risk is high",
-        _ => "The agent does not say how great the risk is",
+        Some(RiskLevel::Low) => phrases.risk_low,
+        Some(RiskLevel::Medium) => phrases.risk_medium,
+        Some(RiskLevel::High) => phrases.risk_high,
+        _ => phrases.risk_unsaid,
     };
     match reversibility {
-        Some(Reversibility::Irreversible) => format!("{risk}, and it can never be undone."),
-        Some(Reversibility::ReversibleWithEffort) => format!("{risk}, and it is hard to undo."),
-        Some(Reversibility::Reversible) => format!("{risk}. It can be undone."),
-        _ => format!("{risk}. Whether it can be undone is not said."),
+        Some(Reversibility::Irreversible) => phrases.undone_never(risk),
+        Some(Reversibility::ReversibleWithEffort) => phrases.undone_hardly(risk),
+        Some(Reversibility::Reversible) => phrases.undone_easily(risk),
+        _ => phrases.undone_unsaid(risk),
     }
 }
 
-pub(super) fn without_answer(question: &Question) -> String {
+pub(super) fn without_answer(phrases: &Phrases, question: &Question) -> String {
     match &question.subject {
-        Subject::Confirmation { default: Decision::Accept, .. } => "Without an answer it is done.".to_owned(),
-        Subject::Confirmation { .. } => "Without an answer it is not done.".to_owned(),
+        Subject::Confirmation { default: Decision::Accept, .. } => phrases.without_answer_done.to_owned(),
+        Subject::Confirmation { .. } => phrases.without_answer_not_done.to_owned(),
         Subject::Clarification { default: Some(default), .. } if !default.is_empty() => {
-            sentences(&["Without an answer the agent takes this:", default])
+            sentences(&[phrases.without_answer_this, default])
         }
-        Subject::Clarification { .. } => "Without an answer the agent goes on without one.".to_owned(),
+        Subject::Clarification { .. } => phrases.without_answer_on.to_owned(),
     }
 }
 
-pub(super) fn how_to_answer(question: &Question) -> String {
+pub(super) fn how_to_answer(phrases: &Phrases, question: &Question) -> String {
     match &question.subject {
         Subject::Confirmation { allowed, .. } => match allowed {
-            (true, true) if question.is_grave() => {
-                "Type the whole word accept or yes to allow it, or reject or no to refuse it.".to_owned()
-            }
-            (true, true) => "Type yes or 1 to allow it, no or 2 to refuse it.".to_owned(),
-            (true, false) => "Only a yes is taken. Type accept or yes to allow it.".to_owned(),
-            (false, _) => "Only a no is taken. Type reject or no to refuse it.".to_owned(),
+            (true, true) if question.is_grave() => phrases.answer_grave.to_owned(),
+            (true, true) => phrases.answer_light.to_owned(),
+            (true, false) => phrases.answer_only_yes.to_owned(),
+            (false, _) => phrases.answer_only_no.to_owned(),
         },
         Subject::Clarification { choices, .. } => {
             let mut ways = Vec::new();
             if question.takes(&ResponseKind::MultipleChoice) && !choices.is_empty() {
-                ways.push("the number of a choice");
+                ways.push(phrases.way_choice);
             }
             if question.takes(&ResponseKind::YesNo) {
-                ways.push("yes or no");
+                ways.push(phrases.way_yes_no);
             }
             if question.takes(&ResponseKind::Numeric) {
-                ways.push("a number");
+                ways.push(phrases.way_number);
             }
             if question.takes(&ResponseKind::FreeText) {
-                ways.push("your answer in your own words");
+                ways.push(phrases.way_words);
             }
             match ways.split_last() {
-                None => "It takes no answer that can be typed here.".to_owned(),
-                Some((only, [])) => format!("Type {only}."),
-                Some((last, others)) => format!("Type {}, or {last}.", others.join(", ")),
+                None => phrases.no_way.to_owned(),
+                Some((only, [])) => phrases.type_only(only),
+                Some((last, others)) => phrases.type_or(&others.join(", "), last),
             }
         }
     }
 }
 
 /// How long, as people say it: never finer than anybody needs, and at most a twentieth more than there is.
-pub(super) fn duration(millis: i64) -> String {
+pub(super) fn duration(phrases: &Phrases, millis: i64) -> String {
     let seconds = millis.max(0).saturating_add(999) / 1000;
     let seconds = seconds + (seconds / 20).min(5);
-    let many =
-        |count: i64, word: &str| if count == 1 { format!("1 {word}") } else { format!("{count} {word}s") };
     match seconds {
-        0..=10 => many(seconds, "second"),
-        11..=119 => many(seconds / 5 * 5, "second"),
-        120..=7199 => many(seconds / 60, "minute"),
-        _ => many(seconds / 3600, "hour"),
+        0..=10 => phrases.seconds(seconds),
+        11..=119 => phrases.seconds(seconds / 5 * 5),
+        120..=7199 => phrases.minutes(seconds / 60),
+        _ => phrases.hours(seconds / 3600),
     }
 }

@@ -1,7 +1,7 @@
 //! What is printed is said aloud, too, if there is a voice.
 
 use crate::speech::Pace;
-use crate::{Announcement, Kind, Queue, Voice};
+use crate::{Announcement, Kind, Phrases, Queue, Voice};
 
 /// A voice, what it says, and what waits for it.
 pub(super) struct Aloud {
@@ -12,8 +12,8 @@ pub(super) struct Aloud {
 }
 
 impl Aloud {
-    pub(super) fn new(voice: Option<Box<dyn Voice>>, limit: usize) -> Self {
-        Self { voice, queue: Queue::new(limit), saying: None }
+    pub(super) fn new(voice: Option<Box<dyn Voice>>, limit: usize, phrases: &'static Phrases) -> Self {
+        Self { voice, queue: Queue::new(limit).speaking(phrases), saying: None }
     }
 
     /// Whether there is something to look after.
@@ -88,14 +88,14 @@ impl Aloud {
     }
 
     /// Silence, of what is said and of what waits; what waits and is critical is said all the same. What to tell the person.
-    pub(super) fn hush(&mut self) -> &'static str {
+    pub(super) fn hush(&mut self, phrases: &Phrases) -> &'static str {
         if self.voice.is_none() {
-            return "Nothing is spoken here.";
+            return phrases.nothing_spoken;
         }
         let spoke = self.silence();
         match (self.queue.hush(), spoke) {
-            (0, false) => "Nothing is being said.",
-            _ => "Silence. What was to be said stands above.",
+            (0, false) => phrases.nothing_said,
+            _ => phrases.silence,
         }
     }
 

@@ -3,7 +3,7 @@
 use aaep::event::{Decision, ResponseKind, Verbosity};
 
 use super::typed::{Typed, Which};
-use crate::{Announcement, Ear, Kind, NotAnswered, Question, Subject, Tastes};
+use crate::{Announcement, Ear, Kind, NotAnswered, Phrases, Question, Subject, Tastes};
 
 /// What follows from a line.
 #[derive(Clone, Debug, PartialEq)]
@@ -38,20 +38,21 @@ pub(super) struct Around {
 /// Takes one line.
 pub(super) fn take(ear: &mut Ear, line: &str, around: Around, now: i64) -> Vec<Act> {
     let requests = around.requests;
+    let phrases = ear.phrases();
     match Typed::read(line) {
         Typed::MoreTime(_) | Typed::Stop(_) if !around.hub => {
-            vec![say(Kind::Error, "This agent has no hub, which alone could do that. Nothing was sent.")]
+            vec![say(Kind::Error, phrases.no_hub_for_that)]
         }
         Typed::Nothing => nothing(ear, now),
         Typed::Decision { yes, whole, question } => {
-            match target(ear, question, if yes { "yes" } else { "no" }, now) {
+            match target(ear, question, if yes { phrases.yes } else { phrases.no }, now) {
                 Ok(number) => decide(ear, number, yes, whole, line, now),
                 Err(acts) => acts,
             }
         }
         Typed::Number(number) => digit(ear, number, line, requests, now),
         Typed::Answer { question, text } => answer(ear, question, text, line, requests, now),
-        Typed::MoreTime(question) => match target(ear, question, "more time", now) {
+        Typed::MoreTime(question) => match target(ear, question, phrases.more_time, now) {
             Ok(number) => more_time(ear, number, now),
             Err(acts) => acts,
         },
@@ -64,7 +65,7 @@ pub(super) fn take(ear: &mut Ear, line: &str, around: Around, now: i64) -> Vec<A
         Typed::Hush => vec![Act::Hush],
         Typed::Pace { faster } => vec![Act::Pace { faster }],
         Typed::Quit => vec![Act::Quit],
-        Typed::Help => help(around),
+        Typed::Help => help(phrases, around),
         Typed::Other(text) => other(ear, text, requests, now),
     }
 }
@@ -80,33 +81,22 @@ fn nothing(ear: &Ear, now: i64) -> Vec<Act> {
         [] => Vec::new(),
         [question] => {
             let left = ear.time_left(question.number, now).unwrap_or_default();
-            vec![say(
-                Kind::Ask,
-                format!(
-                    "Enter alone answers nothing. Question {} is open for {left}; type repeat to hear it.",
-                    question.number
-                ),
-            )]
+            vec![say(Kind::Ask, ear.phrases().enter_one_open(question.number, &left))]
         }
         several => {
-            vec![say(
-                Kind::Ask,
-                format!(
-                    "Enter alone answers nothing. {} questions are open: {}.",
-                    several.len(),
-                    numbers(several)
-                ),
-            )]
+            let numbers = numbers(ear.phrases(), several);
+            vec![say(Kind::Ask, ear.phrases().enter_several_open(several.len(), &numbers))]
         }
     }
 }
 
 /// The question that is meant; else what to say.
 fn target(ear: &Ear, number: Option<u32>, typed: &str, now: i64) -> Result<u32, Vec<Act>> {
+    let phrases = ear.phrases();
     if let Some(number) = number {
         return match ear.questions().find(|question| question.number == number) {
             Some(_) => Ok(number),
-            None => Err(vec![say(Kind::Error, format!("Question {number} is not open. Nothing was sent."))]),
+            None => Err(vec![say(Kind::Error, phrases.question_not_open(number))]),
         };
     }
     if let Some(question) = ear.only_question(now) {
@@ -114,75 +104,56 @@ fn target(ear: &Ear, number: Option<u32>, typed: &str, now: i64) -> Result<u32, 
     }
     let open: Vec<_> = ear.questions().filter(|question| !question.is_answered).collect();
     Err(vec![match open.as_slice() {
-        [] => say(Kind::Error, "No question is open. Nothing was sent."),
-        [question] => {
-            let number = question.number;
-            say(
-                Kind::Error,
-                format!(
-                    "What is open has just changed, so nothing was sent. Question {number} is open; put its number behind it, like: {typed} {number}."
-                ),
-            )
+        [] => say(Kind::Error, phrases.none_open),
+        [question] => say(Kind::Error, phrases.has_just_changed(question.number, typed)),
+        several => {
+            let first = several.first().map_or(1, |question| question.number);
+            say(Kind::Error, phrases.which_question(&numbers(phrases, several), typed, first))
         }
-        several => say(
-            Kind::Error,
-            format!(
-                "Which question do you mean? Nothing was sent. Open are {}. Put the number behind it, like: {typed} {}.",
-                numbers(several),
-                several.first().map_or(1, |question| question.number)
-            ),
-        ),
     }])
 }
 
-fn numbers(questions: &[&Question]) -> String {
+fn numbers(phrases: &Phrases, questions: &[&Question]) -> String {
     let all: Vec<_> = questions.iter().map(|question| question.number.to_string()).collect();
     match all.split_last() {
-        Some((last, others)) if !others.is_empty() => format!("{} and {last}", others.join(", ")),
+        Some((last, others)) if !others.is_empty() => phrases.list(&others.join(", "), last),
         _ => all.concat(),
     }
 }
 
 fn decide(ear: &mut Ear, number: u32, yes: bool, whole: bool, line: &str, now: i64) -> Vec<Act> {
+    let phrases = ear.phrases();
     let Some(question) = ear.questions().find(|question| question.number == number) else {
-        return vec![say(Kind::Error, NotAnswered::NotOpen.to_string())];
+        return vec![say(Kind::Error, NotAnswered::NotOpen.why(phrases))];
     };
     if matches!(question.subject, Subject::Clarification { .. }) {
         let word = line.split_whitespace().find(|word| word.parse::<u32>().is_err()).unwrap_or(line);
         return respond(ear, number, word, now);
     }
     if yes && !whole && question.is_grave() {
-        return vec![say(
-            Kind::Error,
-            format!(
-                "This cannot be undone, or could do harm, so a short answer is not enough. Nothing was sent. Type the whole word accept to allow question {number}, or no to refuse it."
-            ),
-        )];
+        return vec![say(Kind::Error, phrases.too_short(number))];
     }
-    let (decision, word) = if yes { (Decision::Accept, "yes") } else { (Decision::Reject, "no") };
+    let (decision, word) = if yes { (Decision::Accept, phrases.yes) } else { (Decision::Reject, phrases.no) };
     match ear.decide(number, decision, now) {
         Ok(message) => vec![
-            say(Kind::Answer, format!("You say {word} to question {number}.")),
+            say(Kind::Answer, phrases.you_say(word, number)),
             Act::Send { message, question: Some(number) },
         ],
-        Err(why) => vec![say(Kind::Error, format!("Question {number}: {why}"))],
+        Err(why) => vec![say(Kind::Error, ear.phrases().question_trouble(number, why.why(ear.phrases())))],
     }
 }
 
 fn respond(ear: &mut Ear, number: u32, text: &str, now: i64) -> Vec<Act> {
     match ear.respond(number, text, now) {
         Ok(message) => vec![
-            say(Kind::Answer, format!("You answer question {number}: {}", crate::plain(text, true))),
+            say(Kind::Answer, ear.phrases().you_answer(number, &crate::plain(text, true))),
             Act::Send { message, question: Some(number) },
         ],
         Err(NotAnswered::NotTaken) => {
             let how = ear.repeat(number, now).and_then(|again| again.text.lines().last().map(str::to_owned));
-            vec![say(
-                Kind::Error,
-                format!("Question {number} does not take that. {}", how.unwrap_or_default()),
-            )]
+            vec![say(Kind::Error, ear.phrases().does_not_take(number, &how.unwrap_or_default()))]
         }
-        Err(why) => vec![say(Kind::Error, format!("Question {number}: {why}"))],
+        Err(why) => vec![say(Kind::Error, ear.phrases().question_trouble(number, why.why(ear.phrases())))],
     }
 }
 
@@ -191,7 +162,7 @@ fn digit(ear: &mut Ear, digit: u32, line: &str, requests: bool, now: i64) -> Vec
     if ear.questions().all(|question| question.is_answered) && requests {
         return vec![Act::Request(line.trim().to_owned())];
     }
-    let number = match target(ear, None, "no", now) {
+    let number = match target(ear, None, ear.phrases().no, now) {
         Ok(number) => number,
         Err(acts) => return acts,
     };
@@ -202,7 +173,7 @@ fn digit(ear: &mut Ear, digit: u32, line: &str, requests: bool, now: i64) -> Vec
         _ if !confirms => respond(ear, number, line.trim(), now),
         1 => decide(ear, number, true, false, line, now),
         2 => decide(ear, number, false, true, line, now),
-        _ => vec![say(Kind::Error, "Type 1 for yes or 2 for no. Nothing was sent.")],
+        _ => vec![say(Kind::Error, ear.phrases().one_or_two)],
     }
 }
 
@@ -222,10 +193,10 @@ fn answer(
         Some(number) if explicit && !open(ear, number) => match ear.only_question(now).map(|it| it.number) {
             // `answer 5 euro`, with no question 5.
             Some(only) => respond_or_decide(ear, only, &format!("{number} {text}"), now),
-            None => target(ear, Some(number), "no", now).err().unwrap_or_default(),
+            None => target(ear, Some(number), ear.phrases().no, now).err().unwrap_or_default(),
         },
         Some(number) => respond_or_decide(ear, number, text, now),
-        None => match target(ear, None, "no", now) {
+        None => match target(ear, None, ear.phrases().no, now) {
             Ok(number) => respond_or_decide(ear, number, text, now),
             Err(acts) => acts,
         },
@@ -253,11 +224,7 @@ fn other(ear: &mut Ear, text: &str, requests: bool, now: i64) -> Vec<Act> {
     let open = ear.questions().any(|question| !question.is_answered);
     vec![say(
         Kind::Error,
-        if open {
-            "That was not understood, and nothing was sent. Type yes or no, repeat to hear the question, or help."
-        } else {
-            "That was not understood. Type help for what you can type."
-        },
+        if open { ear.phrases().not_understood_open } else { ear.phrases().not_understood },
     )]
 }
 
@@ -266,14 +233,11 @@ fn more_time(ear: &mut Ear, number: u32, now: i64) -> Vec<Act> {
         Ok(message) => {
             let left = ear.time_left(number, now).unwrap_or_default();
             vec![
-                say(
-                    Kind::Ask,
-                    format!("You asked for more time. Question {number} now stays open for {left}."),
-                ),
+                say(Kind::Ask, ear.phrases().more_time_asked(number, &left)),
                 Act::Send { message, question: None },
             ]
         }
-        Err(why) => vec![say(Kind::Error, format!("Question {number}: {why}"))],
+        Err(why) => vec![say(Kind::Error, ear.phrases().question_trouble(number, why.why(ear.phrases())))],
     }
 }
 
@@ -291,64 +255,67 @@ fn again(
         .map(Act::Say)
         .collect();
     if all.is_empty() {
-        return vec![say(Kind::Status, "No such question is open.")];
+        return vec![say(Kind::Status, ear.phrases().none_such_open)];
     }
     all
 }
 
 fn status(ear: &Ear, now: i64) -> Vec<Act> {
+    let phrases = ear.phrases();
     let mut lines = Vec::new();
     for session in ear.sessions() {
-        let doing = if session.doing.is_empty() { "It has not said what it does." } else { &session.doing };
-        lines.push(format!("Session {}, {}. {doing}", session.number, session.agent));
+        let doing = if session.doing.is_empty() { phrases.has_not_said } else { &session.doing };
+        lines.push(phrases.session_does(session.number, &session.agent, doing));
     }
     if lines.is_empty() {
-        lines.push("No agent is at work.".to_owned());
+        lines.push(phrases.nobody_at_work.to_owned());
     }
     for question in ear.questions() {
         let left = ear.time_left(question.number, now).unwrap_or_default();
         let number = question.number;
         lines.push(if question.is_answered {
-            format!("Question {number} is answered; what becomes of it is not known yet.")
+            phrases.is_answered(number)
         } else {
-            format!("Question {number} from {} is open for {left}.", question.agent)
+            phrases.is_open(number, &question.agent, &left)
         });
     }
-    lines.push(format!("You hear {} texts.", ear.tastes().verbosity));
+    lines.push(phrases.you_hear(much(phrases, &ear.tastes().verbosity)));
     vec![say(Kind::Status, lines.join("\n"))]
 }
 
+/// How much is heard.
+fn much<'a>(phrases: &'a Phrases, verbosity: &'a Verbosity) -> &'a str {
+    match verbosity {
+        Verbosity::Terse => phrases.terse,
+        Verbosity::Normal => phrases.normal,
+        Verbosity::Detailed => phrases.detailed,
+        other => other.as_str(),
+    }
+}
+
 fn stop(ear: &Ear, which: Which, now: i64) -> Vec<Act> {
+    let phrases = ear.phrases();
     let sessions: Vec<_> = ear
         .sessions()
         .filter(|session| !matches!(which, Which::One(number) if session.number != number))
         .collect();
     match (which, sessions.as_slice()) {
-        (Which::One(number), []) => vec![say(Kind::Error, format!("There is no session {number} at work."))],
-        (_, []) => vec![say(Kind::Error, "No agent is at work.")],
+        (Which::One(number), []) => vec![say(Kind::Error, phrases.no_such_session(number))],
+        (_, []) => vec![say(Kind::Error, phrases.nobody_at_work)],
         (Which::Unsaid, [_, _, ..]) => {
             let all: Vec<_> =
-                sessions.iter().map(|session| format!("{} is {}", session.number, session.agent)).collect();
-            vec![say(
-                Kind::Error,
-                format!(
-                    "Which one? {}. Type stop and the number, or stop all. Nothing was stopped.",
-                    all.join(", ")
-                ),
-            )]
+                sessions.iter().map(|session| phrases.session_is(session.number, &session.agent)).collect();
+            vec![say(Kind::Error, phrases.which_session(&all.join(", ")))]
         }
         (_, sessions) => {
             let mut acts = Vec::new();
             for session in sessions {
                 match ear.stop(&session.id, now) {
                     Ok(message) => {
-                        acts.push(say(
-                            Kind::Answer,
-                            format!("You stop {}, session {}.", session.agent, session.number),
-                        ));
+                        acts.push(say(Kind::Answer, phrases.you_stop(&session.agent, session.number)));
                         acts.push(Act::Send { message, question: None });
                     }
-                    Err(_) => acts.push(say(Kind::Error, "There is no connection, so nothing was stopped.")),
+                    Err(_) => acts.push(say(Kind::Error, phrases.nothing_stopped)),
                 }
             }
             acts
@@ -357,36 +324,35 @@ fn stop(ear: &Ear, which: Which, now: i64) -> Vec<Act> {
 }
 
 fn retune(ear: &Ear, louder: bool) -> Vec<Act> {
+    let phrases = ear.phrases();
     let tastes = ear.tastes();
     let verbosity = match (&tastes.verbosity, louder) {
         (Verbosity::Terse, true) | (Verbosity::Detailed, false) => Verbosity::Normal,
-        (Verbosity::Terse, false) => return vec![say(Kind::Status, "You hear the least there is already.")],
-        (Verbosity::Detailed, true) => return vec![say(Kind::Status, "You hear all there is already.")],
+        (Verbosity::Terse, false) => return vec![say(Kind::Status, phrases.hears_least)],
+        (Verbosity::Detailed, true) => return vec![say(Kind::Status, phrases.hears_all)],
         (_, true) => Verbosity::Detailed,
         (_, false) => Verbosity::Terse,
     };
-    let text = format!("From now on you hear {verbosity} texts.");
+    let text = phrases.you_will_hear(much(phrases, &verbosity));
     vec![say(Kind::Status, text), Act::Retune(Tastes { verbosity, ..tastes.clone() })]
 }
 
-fn help(around: Around) -> Vec<Act> {
+fn help(phrases: &Phrases, around: Around) -> Vec<Act> {
     let mut lines = vec![
-        "yes or accept, no or reject: answers the open question. With several open, put its number behind: yes 2.",
-        "answer and some words: answers a question that wants words. answer 2 and some words: answers question 2.",
-        "repeat: says the open questions again. details: says all that is known of them.",
-        "more time: gives a question as much time again.",
-        "stop: stops the agent. With several at work, put the session's number behind: stop 2.",
-        "status: says who is at work and what is open.",
-        "quieter, louder: less or more is said.",
-        "quit: ends listening.",
+        phrases.help_decide,
+        phrases.help_answer,
+        phrases.help_repeat,
+        phrases.help_more_time,
+        phrases.help_stop,
+        phrases.help_status,
+        phrases.help_louder,
+        phrases.help_quit,
     ];
     if around.speech {
-        lines
-            .push("Enter alone: stops what is being said. hush: stops what waits, too, unless it is urgent.");
-        lines.push("faster, slower: changes the pace of speech.");
+        lines.extend([phrases.help_hush, phrases.help_pace]);
     }
     if around.requests {
-        lines.push("Anything else is taken for what you want the assistant to do.");
+        lines.push(phrases.help_requests);
     }
     vec![say(Kind::Help, lines.join("\n"))]
 }

@@ -46,9 +46,10 @@ pub(super) struct Talk<W> {
 
 impl<W: Write> Talk<W> {
     pub(super) fn new(settings: Settings, hooks: Hooks, wishes: watch::Sender<Tastes>, out: W) -> Self {
+        let ear = Ear::new(settings.tastes.clone(), settings.limits);
         Self {
-            ear: Ear::new(settings.tastes.clone(), settings.limits),
-            aloud: Aloud::new(hooks.voice, settings.limits.waiting),
+            aloud: Aloud::new(hooks.voice, settings.limits.waiting, ear.phrases()),
+            ear,
             requests: hooks.requests,
             ready: hooks.ready,
             subscription: None,
@@ -64,6 +65,7 @@ impl<W: Write> Talk<W> {
     }
 
     pub(super) fn hear(&mut self, heard: Heard) -> Option<Failure> {
+        let phrases = self.ear.phrases();
         match heard {
             Heard::Open { subscription, notes, resumed } => {
                 match &subscription {
@@ -80,26 +82,19 @@ impl<W: Write> Talk<W> {
                     self.ear.begin_anew(now());
                 }
                 let text = match (std::mem::take(&mut self.lost), resumed) {
-                    (false, _) => {
-                        format!("Listening to {}. Type help for what you can type.", self.settings.address.url())
-                    }
-                    (true, true) => "Connected again. What was said meanwhile follows.".to_owned(),
-                    (true, false) => "Connected again, but what was said meanwhile was not kept for you. What holds now follows.".to_owned(),
+                    (false, _) => phrases.listening(&self.settings.address.url()),
+                    (true, true) => phrases.again_resumed.to_owned(),
+                    (true, false) => phrases.again_not_kept.to_owned(),
                 };
                 self.say(&Announcement::own(Kind::Notice, text));
                 if let Some(notes) = notes {
-                    self.say(&Announcement::own(
-                        Kind::Notice,
-                        format!("The hub says: {}", crate::plain(&notes, true)),
-                    ));
+                    self.say(&Announcement::own(Kind::Notice, phrases.hub_says(&crate::plain(&notes, true))));
                 }
                 if self.settings.address.is_in_the_clear() {
-                    let text = "The connection is not encrypted: others on the way can hear and change what is said. Use https.";
-                    self.say(&Announcement::own(Kind::Notice, text));
+                    self.say(&Announcement::own(Kind::Notice, phrases.in_the_clear));
                 }
                 if !self.has_hub {
-                    let text = "This is an agent by itself, without a hub: it cannot be stopped or given more time from here, and what is said while there is no connection is lost.";
-                    self.say(&Announcement::own(Kind::Notice, text));
+                    self.say(&Announcement::own(Kind::Notice, phrases.no_hub));
                 }
                 if let Some(ready) = self.ready.take() {
                     let _ = ready.send(());
@@ -108,23 +103,20 @@ impl<W: Write> Talk<W> {
             Heard::Terms { .. } => {}
             Heard::Text(text) => self.ear.hear(&text, now()),
             Heard::TooLong => {
-                let text = "Something came that is longer than can be taken; it was left out.";
-                self.say(&Announcement::own(Kind::Error, text));
+                self.say(&Announcement::own(Kind::Error, phrases.too_long));
             }
             Heard::Lost(lost) => {
                 if !std::mem::replace(&mut self.lost, true) {
                     let why = match lost {
                         Lost::Unreachable(why) | Lost::Refused(why) => why,
                     };
-                    let text = format!(
-                        "The connection to the hub is lost: {why}. It is tried again until it works."
-                    );
+                    let text = phrases.lost(&why);
                     self.say(&Announcement::own(Kind::Notice, text));
                 }
             }
             Heard::Over(Lost::Refused(why)) => return Some(Failure(why)),
             Heard::Over(Lost::Unreachable(why)) => {
-                return Some(Failure(format!("cannot reach {}: {why}", self.settings.address.url())));
+                return Some(Failure(phrases.cannot_reach(&self.settings.address.url(), &why)));
             }
         }
         None
@@ -144,8 +136,7 @@ impl<W: Write> Talk<W> {
                     if let Some(requests) = &self.requests
                         && requests.try_send(text).is_err()
                     {
-                        let text = "Too much was asked at once. Ask again in a moment.";
-                        self.say(&Announcement::own(Kind::Error, text));
+                        self.say(&Announcement::own(Kind::Error, self.ear.phrases().asked_too_much));
                     }
                 }
                 act => self.act(act),
@@ -154,13 +145,13 @@ impl<W: Write> Talk<W> {
     }
 
     fn act(&mut self, act: Act) {
+        let phrases = self.ear.phrases();
         match act {
             Act::Say(announcement) => self.reply(&announcement),
             Act::Send { message, question } => {
                 if let Some(number) = question.filter(|_| self.settings.auto == Auto::None) {
                     self.ear.not_sent(number);
-                    let text = "With --auto none nothing is answered. Nothing was sent.";
-                    return self.say(&Announcement::own(Kind::Error, text));
+                    return self.say(&Announcement::own(Kind::Error, phrases.auto_none));
                 }
                 if let Some(number) = question {
                     self.aloud.answered(number);
@@ -177,14 +168,14 @@ impl<W: Write> Talk<W> {
                 self.ear.set_tastes(tastes);
             }
             Act::Hush => {
-                let text = self.aloud.hush();
+                let text = self.aloud.hush(phrases);
                 self.print(&Announcement::own(Kind::Status, text));
             }
             Act::Pace { faster } => {
                 let text = match self.aloud.change_pace(faster) {
-                    Some(pace) => format!("From now on the pace is {pace}."),
-                    None if self.aloud.has_voice() => "It goes no further that way.".to_owned(),
-                    None => "Nothing is spoken here.".to_owned(),
+                    Some(pace) => phrases.pace(&pace.to_string()),
+                    None if self.aloud.has_voice() => phrases.pace_ends.to_owned(),
+                    None => phrases.nothing_spoken.to_owned(),
                 };
                 self.reply(&Announcement::own(Kind::Status, text));
             }
@@ -198,11 +189,9 @@ impl<W: Write> Talk<W> {
         let text = match question {
             Some(number) => {
                 self.ear.not_sent(number);
-                format!(
-                    "Your answer to question {number} did not arrive: {why}. It is still open; answer again."
-                )
+                self.ear.phrases().answer_not_sent(number, &why)
             }
-            None => format!("What you asked for did not reach the hub: {why}. Try again."),
+            None => self.ear.phrases().wish_not_sent(&why),
         };
         self.say(&Announcement::own(Kind::Error, text));
     }
@@ -281,31 +270,29 @@ impl<W: Write> Talk<W> {
             Auto::Reject => Decision::Reject,
         };
         let accepts = decision == Decision::Accept;
+        let phrases = self.ear.phrases();
+        let yes_or_no = if accepts { phrases.yes } else { phrases.no };
         let Some(question) = self.ear.questions().find(|question| question.number == number) else { return };
         if question.is_answered {
             return;
         }
         let (message, word) = match &question.subject {
-            Subject::Confirmation { .. } => {
-                (self.ear.decide(number, decision, now()), if accepts { "yes" } else { "no" }.to_owned())
-            }
+            Subject::Confirmation { .. } => (self.ear.decide(number, decision, now()), yes_or_no.to_owned()),
             Subject::Clarification { choices, default, .. } => {
                 let word = match choices.first() {
                     Some((_, label)) if accepts => label.clone(),
-                    _ if question.takes(&ResponseKind::YesNo) => {
-                        if accepts { "yes" } else { "no" }.to_owned()
-                    }
+                    _ if question.takes(&ResponseKind::YesNo) => yes_or_no.to_owned(),
                     _ => default.clone().unwrap_or_default(),
                 };
                 (self.ear.respond(number, &word, now()), word)
             }
         };
         if let Ok(message) = message {
-            let text = format!("Without a person, question {number} is answered: {word}.");
+            let text = phrases.auto_answered(number, &word);
             self.say(&Announcement::own(Kind::Answer, text));
             self.act(Act::Send { message, question: Some(number) });
         } else {
-            let text = format!("Question {number} cannot be answered without a person; it runs out of time.");
+            let text = phrases.auto_not_answered(number);
             self.say(&Announcement::own(Kind::Answer, text));
         }
     }
