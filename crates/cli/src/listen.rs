@@ -4,7 +4,7 @@ use aaep::event::Verbosity;
 use clap::ValueEnum;
 use listen::speech::{Pace, Speaker};
 use listen::terminal::{self, Auto, Hooks, Order, Settings};
-use listen::{Tastes, Voice};
+use listen::{Phrases, Tastes, Voice};
 use tokio::sync::mpsc;
 
 use crate::Outcome;
@@ -79,6 +79,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
 
 fn listened(arguments: &Arguments) -> Result<(), String> {
     let address = arguments.way.address()?;
+    let phrases = Phrases::of(&arguments.languages);
     let mut settings = Settings::new(address);
     settings.tastes = Tastes {
         verbosity: arguments.verbosity.verbosity(),
@@ -105,7 +106,7 @@ fn listened(arguments: &Arguments) -> Result<(), String> {
         .map_err(|error| format!("cannot start: {error}"))?;
     let ended = runtime.block_on(async {
         let (orders, inbox) = mpsc::channel(1);
-        let voice = if arguments.speech { voice(arguments.pace).await } else { None };
+        let voice = if arguments.speech { voice(arguments.pace, phrases).await } else { None };
         let hooks = Hooks { input: Some(terminal::stdin()), orders: Some(inbox), voice, ..Hooks::default() };
         let stopped = stopped();
         tokio::spawn(async move {
@@ -120,11 +121,11 @@ fn listened(arguments: &Arguments) -> Result<(), String> {
 }
 
 /// Something that speaks. Without it, what is printed is still there to be read.
-async fn voice(pace: Option<i8>) -> Option<Box<dyn Voice>> {
-    match Speaker::start(pace.and_then(Pace::new)).await {
+async fn voice(pace: Option<i8>, phrases: &'static Phrases) -> Option<Box<dyn Voice>> {
+    match Speaker::start(pace.and_then(Pace::new), phrases).await {
         Ok(speaker) => Some(Box::new(speaker)),
         Err(why) => {
-            tell(&format!("sayso: {why} What is said is printed only."));
+            tell(&format!("sayso: {}", why.in_words(phrases)));
             None
         }
     }

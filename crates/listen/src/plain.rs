@@ -1,8 +1,12 @@
 //! Text from strangers, made harmless for people who read or hear it line by line.
 
 use std::fmt::Write;
+use std::sync::LazyLock;
 
-use crate::Kind;
+use unicode_normalization::UnicodeNormalization;
+use unicode_normalization::char::is_combining_mark;
+
+use crate::{Kind, Phrases};
 
 /// The text on lines of its own, with nothing in it that acts on a terminal, hides, turns a line around, or looks like the
 /// word in front of a line.
@@ -12,7 +16,8 @@ use crate::Kind;
 /// - Control characters are spelled out: `\u{1b}`.
 /// - What only turns text around (bidi controls) or is not seen at all is left out; the text then stands in the order in which
 ///   it is read aloud. Joiners stay: words of many languages need them.
-/// - A colon after one of sayso's own words gets a space in front, so that no line seems to begin anew: `ask :`.
+/// - A colon after one of sayso's own words, as they are printed or said in any language, gets a space in front, so that no
+///   line seems to begin anew: `ask :`.
 ///
 /// ```
 /// assert_eq!(listen::plain("a\u{1b}[2J\r\nask: b", false), "a\\u{1b}[2J\nask : b");
@@ -99,10 +104,23 @@ fn is_colon(c: char) -> bool {
 
 /// Also within a longer word: a terminal ends its rows wherever they are full.
 fn ends_with_our_word(text: &str) -> bool {
-    Kind::ALL.iter().any(|kind| {
-        let from = text.len().checked_sub(kind.word().len());
-        from.and_then(|from| text.get(from..)).is_some_and(|end| end.eq_ignore_ascii_case(kind.word()))
-    })
+    let from = text.char_indices().rev().nth(LONGEST_END).map_or(0, |(at, _)| at);
+    let end = bare(text.get(from..).unwrap_or_default());
+    OUR_WORDS.iter().any(|word| end.ends_with(word.as_str()))
+}
+
+/// In which all of our words have room, with as many marks as are kept.
+const LONGEST_END: usize = 64;
+
+/// The words in front of lines, as they are printed and as they are said.
+static OUR_WORDS: LazyLock<Vec<String>> = LazyLock::new(|| {
+    let said = |kind: &Kind| Phrases::every().map(|phrases| bare(phrases.kind(*kind))).collect::<Vec<_>>();
+    Kind::ALL.iter().flat_map(|kind| [vec![kind.word().to_owned()], said(kind)].concat()).collect()
+});
+
+/// In small letters without marks.
+fn bare(text: &str) -> String {
+    text.nfd().filter(|letter| !is_combining_mark(*letter)).collect::<String>().to_lowercase()
 }
 
 #[cfg(test)]
@@ -121,6 +139,7 @@ mod tests {
             ("tag\u{e0061}\u{e007f}s \u{200b}and\u{feff}", "tags and"),
             ("  many \t\u{a0}\u{3000} spaces  ", "many spaces"),
             ("ASK: Error： Tool\u{200b}: task:", "ASK : Error ： Tool : task :"),
+            ("Pregunta: SESIÓN: sesio\u{301}n:", "Pregunta : SESIÓN : sesio\u{301}n :"),
             ("12:30, mask", "12:30, mask"),
         ] {
             assert_eq!(plain(text, true), shown, "{text:?}");

@@ -204,7 +204,7 @@ impl Capture {
             Heard::Over(Lost::Unreachable(why)) => {
                 return Err(End::Refused(format!("cannot reach {}: {why}", self.address.url())));
             }
-            Heard::Over(Lost::Refused(why)) => return Err(End::Refused(why)),
+            Heard::Over(Lost::Refused(why)) => return Err(End::Refused(why.to_string())),
             _ => {}
         }
         Ok(())

@@ -10,7 +10,7 @@ use tokio::time::{Instant, sleep, timeout};
 
 use super::address::Wire;
 use super::sse::{Block, Parser};
-use super::{Address, http, messages};
+use super::{Address, Why, http, messages};
 
 /// What comes of following a hub.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,14 +48,14 @@ pub enum Heard {
 #[non_exhaustive]
 pub enum Lost {
     /// Nobody answers, or it hung up.
-    Unreachable(String),
-    /// The hub does not want us: its reason, for people.
-    Refused(String),
+    Unreachable(Why),
+    /// The hub does not want us.
+    Refused(Why),
 }
 
 impl Lost {
-    /// The reason, for people.
-    pub fn why(&self) -> &str {
+    /// The reason.
+    pub fn why(&self) -> &Why {
         match self {
             Self::Unreachable(why) | Self::Refused(why) => why,
         }
@@ -157,7 +157,7 @@ impl Way {
                 Ok(Some((said, accepted))) => {
                     notes = said;
                     if tell.send(Heard::Terms { request, accepted }).await.is_err() {
-                        return Ended::NotHeard(Lost::Unreachable(String::new()));
+                        return Ended::NotHeard(Lost::Unreachable(Why::Nobody));
                     }
                 }
                 // A hub that has no room now may have some later, for who was there before.
@@ -173,14 +173,14 @@ impl Way {
         headers.extend(self.last.as_deref().map(|last| ("Last-Event-ID", last)));
         let mut answer = match http::request(&self.to, "GET", &path, &headers, "").await {
             Ok(answer) => answer,
-            Err(error) => return Ended::NotHeard(Lost::Unreachable(in_words(&error))),
+            Err(error) => return Ended::NotHeard(Lost::Unreachable(Why::of(&error))),
         };
         if answer.head.status != 200 || !answer.head.is_stream {
             return Ended::NotHeard(self.not_let_in(answer.head.status));
         }
         let open = Heard::Open { subscription: self.subscription.clone(), notes, resumed };
         if tell.send(open).await.is_err() {
-            return Ended::Heard(Lost::Unreachable(String::new()));
+            return Ended::Heard(Lost::Unreachable(Why::Nobody));
         }
         Ended::Heard(self.blocks(&mut answer, tell).await)
     }
@@ -188,7 +188,7 @@ impl Way {
     /// Makes a subscription: the hub's notes, and its whole answer; nothing where it is no hub. Else why there is none, and
     /// whether that may pass.
     async fn subscribe(&mut self, request: &str) -> Result<Option<Accepted>, (Lost, bool)> {
-        let unreachable = |error: &io::Error| (Lost::Unreachable(in_words(error)), true);
+        let unreachable = |error: &io::Error| (Lost::Unreachable(Why::of(error)), true);
         let answer = http::request(&self.to, "POST", "/aaep/v1/subscriptions", &[], request).await;
         let answer = answer.map_err(|error| unreachable(&error))?;
         let (status, wait) = (answer.head.status, answer.head.retry_after);
@@ -201,33 +201,29 @@ impl Way {
             }
             Some(Message::SubscriptionRejected(rejected)) => {
                 let passes = passes(&rejected);
-                Err((Lost::Refused(refusal(&rejected, wait)), passes))
+                Err((Lost::Refused(Why::refusal(&rejected, wait)), passes))
             }
             _ if matches!(status, 404 | 405) => {
                 self.bare = true;
                 Ok(None)
             }
-            _ if status / 100 == 5 => Err((Lost::Unreachable(format!("the hub answered {status}")), true)),
-            _ => {
-                Err((Lost::Refused(format!("There is no hub at this address: it answered {status}.")), false))
-            }
+            _ if status / 100 == 5 => Err((Lost::Unreachable(Why::Answered(status)), true)),
+            _ => Err((Lost::Refused(Why::NoHub(Some(status))), false)),
         }
     }
 
     /// Why a subscription gives no stream.
     fn not_let_in(&mut self, status: u16) -> Lost {
         match status {
-            _ if self.bare => {
-                Lost::Refused(format!("There is no hub at this address: it answered {status}."))
-            }
-            401 | 403 => Lost::Refused("The hub does not let this token in any more.".to_owned()),
+            _ if self.bare => Lost::Refused(Why::NoHub(Some(status))),
+            401 | 403 => Lost::Refused(Why::TokenEnded),
             // It is forgotten, or its time to come back is over: a new one is made.
             404 | 410 => {
                 self.subscription = None;
                 self.last = None;
-                Lost::Unreachable("the hub has forgotten the subscription".to_owned())
+                Lost::Unreachable(Why::Forgotten)
             }
-            other => Lost::Unreachable(format!("the hub answered {other}")),
+            other => Lost::Unreachable(Why::Answered(other)),
         }
     }
 
@@ -237,13 +233,13 @@ impl Way {
         loop {
             let more = tokio::select! {
                 more = timeout(SILENCE, answer.more()) => more,
-                () = tell.closed() => return Lost::Unreachable(String::new()),
+                () = tell.closed() => return Lost::Unreachable(Why::Nobody),
             };
             match more {
                 Ok(Ok(Some(bytes))) => parser.take(&bytes, &mut blocks),
-                Ok(Ok(None)) => return self.ended("the hub has ended the connection"),
-                Ok(Err(error)) => return self.ended(&in_words(&error)),
-                Err(_) => return self.ended("the hub gives no sign of life"),
+                Ok(Ok(None)) => return self.ended(Why::Ended),
+                Ok(Err(error)) => return self.ended(Why::of(&error)),
+                Err(_) => return self.ended(Why::Lifeless),
             }
             for block in blocks.drain(..) {
                 let heard = if block.too_long { Some(Heard::TooLong) } else { None };
@@ -251,17 +247,17 @@ impl Way {
                 if let Some(heard) = heard.or(said)
                     && tell.send(heard).await.is_err()
                 {
-                    return Lost::Unreachable(String::new());
+                    return Lost::Unreachable(Why::Nobody);
                 }
             }
         }
     }
 
-    fn ended(&self, why: &str) -> Lost {
+    fn ended(&self, why: Why) -> Lost {
         if self.replaced {
-            return Lost::Refused("Another connection listens in place of this one.".to_owned());
+            return Lost::Refused(Why::Replaced);
         }
-        Lost::Unreachable(why.to_owned())
+        Lost::Unreachable(why)
     }
 
     /// What a block says; its id is remembered, also where it says nothing.
@@ -291,35 +287,4 @@ impl Way {
 /// Whether it may be otherwise later.
 pub(super) fn passes(rejected: &SubscriptionRejected) -> bool {
     matches!(rejected.reason_code, ReasonCode::RateLimit | ReasonCode::TransportUnavailable)
-}
-
-pub(super) fn refusal(rejected: &SubscriptionRejected, wait: Option<u64>) -> String {
-    let why = match rejected.reason_code {
-        ReasonCode::AuthenticationRequired => {
-            "The hub wants a token that it knows. Give one with --token-file, or in SAYSO_TOKEN."
-        }
-        ReasonCode::AuthorizationDenied => "The hub does not let this token listen.",
-        ReasonCode::VersionUnsupported => "The hub speaks another version of AAEP.",
-        ReasonCode::RateLimit => "The hub has no room for another listener now.",
-        ReasonCode::CapabilitiesIncompatible => "The hub cannot give what was asked for.",
-        ReasonCode::ManifestSignatureRequired => "The hub has no signed manifest.",
-        ReasonCode::TransportUnavailable => "The hub does not take listeners now.",
-        _ => "The hub has refused the subscription.",
-    };
-    let message = crate::plain(&rejected.reason_message, true);
-    let wait = rejected.retry_after_seconds.or(wait);
-    let again = wait.map(|seconds| format!(" Try again in {seconds} seconds.")).unwrap_or_default();
-    format!("{why} It says: {message}{again}")
-}
-
-/// An error of the network, for people.
-pub(super) fn in_words(error: &io::Error) -> String {
-    match error.kind() {
-        io::ErrorKind::ConnectionRefused => "nothing listens there".to_owned(),
-        io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe | io::ErrorKind::UnexpectedEof => {
-            "the connection was cut".to_owned()
-        }
-        io::ErrorKind::TimedOut => "it does not answer".to_owned(),
-        _ => crate::plain(&error.to_string(), true),
-    }
 }

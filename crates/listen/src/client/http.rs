@@ -8,7 +8,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-use super::Address;
+use super::{Address, Why};
 
 /// To connect, and to get the head of an answer.
 pub(super) const PATIENCE: Duration = Duration::from_secs(20);
@@ -65,10 +65,10 @@ pub(super) async fn request(
                 return Ok(Answer { head, stream, rest: bytes });
             }
             if bytes.len() > LONGEST_HEAD {
-                return Err(odd("the head of its answer is too long"));
+                return Err(Why::TooLong.error());
             }
             if stream.read_buf(&mut bytes).await? == 0 {
-                return Err(odd("it hung up without an answer"));
+                return Err(Why::HungUp.error());
             }
         }
     };
@@ -107,7 +107,7 @@ fn parse(bytes: &mut Vec<u8>) -> io::Result<Option<Head>> {
     let used = match response.parse(bytes) {
         Ok(httparse::Status::Complete(used)) => used,
         Ok(httparse::Status::Partial) => return Ok(None),
-        Err(_) => return Err(odd("its answer is not HTTP")),
+        Err(_) => return Err(Why::NotHttp.error()),
     };
     let header = |name: &str| {
         let found = response.headers.iter().find(|header| header.name.eq_ignore_ascii_case(name));
@@ -135,10 +135,10 @@ impl Answer {
         while let Some(more) = timeout(PATIENCE, self.more()).await?? {
             body.extend_from_slice(&more);
             if body.len() > LONGEST_BODY {
-                return Err(odd("its answer is too long"));
+                return Err(Why::TooLong.error());
             }
         }
-        String::from_utf8(body).map_err(|_| odd("its answer is not UTF-8"))
+        String::from_utf8(body).map_err(|_| Why::NotText.error())
     }
 
     /// The next bytes of the body; nothing at its end.
@@ -172,16 +172,12 @@ impl Answer {
             if self.stream.read_buf(&mut bytes).await? == 0 {
                 return match self.head.length {
                     Length::UntilClosed => Ok(None),
-                    _ => Err(odd("it hung up in the middle")),
+                    _ => Err(Why::HungUpWithin.error()),
                 };
             }
             self.rest = bytes;
         }
     }
-}
-
-fn odd(why: &str) -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, why.to_owned())
 }
 
 /// A body in chunks (RFC 9112, 7.1), byte by byte.
@@ -216,9 +212,8 @@ impl Chunks {
                 (Chunk::Size, b'\r') | (Chunk::AfterData, b'\n') => Chunk::Size,
                 (Chunk::Size, b';') | (Chunk::Extension, _) => Chunk::Extension,
                 (Chunk::Size, digit) => {
-                    let digit =
-                        char::from(digit).to_digit(16).ok_or_else(|| odd("its chunks have no size"))?;
-                    self.left = self.left.checked_mul(16).ok_or_else(|| odd("a chunk is too long"))?;
+                    let digit = char::from(digit).to_digit(16).ok_or_else(|| Why::NotHttp.error())?;
+                    self.left = self.left.checked_mul(16).ok_or_else(|| Why::TooLong.error())?;
                     self.left += usize::try_from(digit).unwrap_or(0);
                     Chunk::Size
                 }

@@ -15,12 +15,12 @@ use tokio_tungstenite::tungstenite::{self, Message as Frame};
 use tokio_tungstenite::{WebSocketStream, client_async_with_config};
 
 use super::address::Wire;
-use super::follow::{Ended, Heard, LONGEST_BLOCK, Lost, SILENCE, in_words, passes, refusal};
-use super::{Address, http};
+use super::follow::{Ended, Heard, LONGEST_BLOCK, Lost, SILENCE, passes};
+use super::{Address, Why, http};
 
 /// One connection, until it is lost.
 pub(super) async fn hear(to: &Address, request: &str, tell: &mpsc::Sender<Heard>, before: bool) -> Ended {
-    let unreachable = |why: &io::Error| Ended::NotHeard(Lost::Unreachable(in_words(why)));
+    let unreachable = |why: &io::Error| Ended::NotHeard(Lost::Unreachable(Why::of(why)));
     let opening = async {
         let mut wire = Connection::open(to).await?;
         wire.say(request).await?;
@@ -34,7 +34,7 @@ pub(super) async fn hear(to: &Address, request: &str, tell: &mpsc::Sender<Heard>
     let (mut wire, accepted) = match timeout(http::PATIENCE, opening).await {
         Ok(Ok((wire, Some(answer)))) => (wire, answer),
         Ok(Ok((_, None))) => {
-            return Ended::NotHeard(Lost::Unreachable("it hung up without an answer".to_owned()));
+            return Ended::NotHeard(Lost::Unreachable(Why::HungUp));
         }
         Ok(Err(Failed::Io(error))) => return unreachable(&error),
         Ok(Err(Failed::Refused(why))) => return Ended::NotHeard(Lost::Refused(why)),
@@ -45,14 +45,14 @@ pub(super) async fn hear(to: &Address, request: &str, tell: &mpsc::Sender<Heard>
             (accepted.subscription_id, accepted.negotiation_notes)
         }
         Some(Message::SubscriptionRejected(rejected)) if before && passes(&rejected) => {
-            return Ended::NotHeard(Lost::Unreachable(refusal(&rejected, None)));
+            return Ended::NotHeard(Lost::Unreachable(Why::refusal(&rejected, None)));
         }
         Some(Message::SubscriptionRejected(rejected)) => {
-            return Ended::NotHeard(Lost::Refused(refusal(&rejected, None)));
+            return Ended::NotHeard(Lost::Refused(Why::refusal(&rejected, None)));
         }
-        _ => return Ended::NotHeard(Lost::Refused("There is no hub at this address.".to_owned())),
+        _ => return Ended::NotHeard(Lost::Refused(Why::NoHub(None))),
     };
-    let gone = || Ended::Heard(Lost::Unreachable(String::new()));
+    let gone = || Ended::Heard(Lost::Unreachable(Why::Nobody));
     let terms = Heard::Terms { request: request.to_owned(), accepted };
     let open = Heard::Open { subscription: Some(subscription), notes, resumed: false };
     if tell.send(terms).await.is_err() || tell.send(open).await.is_err() {
@@ -71,9 +71,9 @@ pub(super) async fn hear(to: &Address, request: &str, tell: &mpsc::Sender<Heard>
                 }
             }
             Ok(None) => {
-                return Ended::Heard(Lost::Unreachable("the hub has ended the connection".to_owned()));
+                return Ended::Heard(Lost::Unreachable(Why::Ended));
             }
-            Err(Failed::Io(error)) => return Ended::Heard(Lost::Unreachable(in_words(&error))),
+            Err(Failed::Io(error)) => return Ended::Heard(Lost::Unreachable(Why::of(&error))),
             Err(Failed::Refused(why)) => return Ended::Heard(Lost::Refused(why)),
         }
     }
@@ -88,7 +88,7 @@ enum Connection {
 /// Why there is nothing to be heard.
 enum Failed {
     Io(io::Error),
-    Refused(String),
+    Refused(Why),
 }
 
 impl From<io::Error> for Failed {
@@ -102,15 +102,9 @@ impl From<tungstenite::Error> for Failed {
         match error {
             tungstenite::Error::Io(error) => Self::Io(error),
             tungstenite::Error::Http(answer) if matches!(answer.status().as_u16(), 401 | 403) => {
-                Self::Refused(
-                    "The hub wants a token that it knows. Give one with --token-file, or in SAYSO_TOKEN."
-                        .to_owned(),
-                )
+                Self::Refused(Why::TokenWanted)
             }
-            tungstenite::Error::Http(answer) => Self::Refused(format!(
-                "There is no hub at this address: it answered {}.",
-                answer.status().as_u16()
-            )),
+            tungstenite::Error::Http(answer) => Self::Refused(Why::NoHub(Some(answer.status().as_u16()))),
             other => Self::Io(io::Error::other(other.to_string())),
         }
     }
@@ -127,7 +121,7 @@ impl Connection {
         headers.insert("sec-websocket-protocol", HeaderValue::from_static("aaep.v1"));
         if let Some(token) = &to.token {
             let mut bearer = HeaderValue::try_from(format!("Bearer {token}"))
-                .map_err(|_| Failed::Refused("a token is plain text".to_owned()))?;
+                .map_err(|_| Failed::Refused(Why::TokenForm))?;
             bearer.set_sensitive(true);
             headers.insert("authorization", bearer);
         }
@@ -145,7 +139,7 @@ impl Connection {
 
     #[cfg(not(unix))]
     async fn unix(_: &Path) -> Result<Self, Failed> {
-        Err(Failed::Refused("there are no Unix sockets here".to_owned()))
+        Err(Failed::Refused(Why::NoUnix))
     }
 
     async fn say(&mut self, text: &str) -> Result<(), Failed> {
@@ -161,7 +155,7 @@ impl Connection {
         if let Self::Socket(_) = self {
             return timeout(SILENCE, self.next())
                 .await
-                .unwrap_or_else(|_| Err(Failed::Io(io::Error::other("the hub gives no sign of life"))));
+                .unwrap_or_else(|_| Err(Failed::Io(Why::Lifeless.error())));
         }
         self.next().await
     }
@@ -190,7 +184,7 @@ mod unix {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     use tokio::net::UnixStream;
 
-    use super::LONGEST_BLOCK;
+    use super::{LONGEST_BLOCK, Why};
 
     pub(super) struct Lines {
         stream: UnixStream,
@@ -213,7 +207,7 @@ mod unix {
                     return Ok(Some(String::from_utf8_lossy(&line).trim_end().to_owned()));
                 }
                 if self.bytes.len() > LONGEST_BLOCK {
-                    return Err(io::Error::other("the hub sent more in one message than can be taken"));
+                    return Err(Why::TooLong.error());
                 }
                 self.bytes.reserve(16 * 1024);
                 if self.stream.read_buf(&mut self.bytes).await? == 0 {

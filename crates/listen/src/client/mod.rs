@@ -3,6 +3,7 @@
 //! - `address`: where the hub is.
 //! - `http`: one request and its answer.
 //! - `sse`: blocks out of bytes; `tls`: what is trusted.
+//! - `why`: what can be the matter.
 //! - `messages`: WebSocket and Unix socket, for those who only listen.
 //! - `follow`: subscribes, hears, and comes back.
 
@@ -12,9 +13,11 @@ mod http;
 mod messages;
 mod sse;
 mod tls;
+mod why;
 
 pub use address::{Address, BadAddress};
 pub use follow::{Heard, Lost, follow};
+pub use why::Why;
 
 use aaep::SubscriptionId;
 use aaep::message::{
@@ -24,16 +27,16 @@ use aaep::message::{
 
 use crate::Tastes;
 
-/// Why a message did not arrive, for people.
+/// A message did not arrive.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NotSent(pub String);
+pub struct NotSent(pub Why);
 
 /// Sends a reply, or another message of a listener.
 pub async fn send(to: &Address, message: &str) -> Result<(), NotSent> {
     match http::request(to, "POST", to.messages, &[], message).await {
         Ok(answer) if answer.head.status / 100 == 2 => Ok(()),
-        Ok(answer) => Err(NotSent(format!("the hub answered {}", answer.head.status))),
-        Err(error) => Err(NotSent(follow::in_words(&error))),
+        Ok(answer) => Err(NotSent(Why::Answered(answer.head.status))),
+        Err(error) => Err(NotSent(Why::of(&error))),
     }
 }
 

@@ -46,8 +46,7 @@ impl Tls {
             Some(rest) => rest.split(']').next().unwrap_or(rest),
             None => authority.split(':').next().unwrap_or(authority),
         };
-        let name = ServerName::try_from(host.to_owned())
-            .map_err(|_| io::Error::new(io::ErrorKind::InvalidInput, "that is no name of a host"))?;
+        let name = ServerName::try_from(host.to_owned()).map_err(|_| super::Why::NoHost.error())?;
         self.0.connect(name, stream).await
     }
 }

@@ -8,6 +8,7 @@ use aaep::{SessionId, Timestamp, consent};
 use super::question::{Question, Subject};
 use super::tell::spoken;
 use super::{Ear, OVERDUE, words};
+use crate::phrases::Command;
 use crate::{Announcement, Kind, Phrases};
 
 /// Why an answer was not given.
@@ -70,7 +71,7 @@ impl Ear {
         let (at, timestamp) = self.answerable(number, now)?;
         let subscription = self.subscription.clone().ok_or(NotAnswered::NotConnected)?;
         let question = self.questions.get_mut(at).ok_or(NotAnswered::NotOpen)?;
-        let response = response(question, said.trim()).ok_or(NotAnswered::NotTaken)?;
+        let response = response(self.phrases, question, said.trim()).ok_or(NotAnswered::NotTaken)?;
         question.is_answered = true;
         let reply = ClarificationReply::new(question.token.clone(), response, subscription, timestamp);
         Ok(Message::ClarificationReply(reply).to_json())
@@ -186,14 +187,20 @@ impl Ear {
         let question = self.questions.remove(at);
         self.closed.insert(token);
         let text = self.phrases.was_answered(question.number, &what);
-        self.say(about(&question, Kind::Answer, text));
+        self.say(about(self.phrases, &question, Kind::Answer, text));
     }
 
     /// A question again, as it stands now; nothing if it is not open.
     pub fn repeat(&self, number: u32, now: i64) -> Option<Announcement> {
         let question = self.questions.iter().find(|question| question.number == number)?;
-        let mut again =
-            about(question, Kind::Ask, words::question(self.phrases, question, &self.tastes.verbosity, now));
+        let mut again = about(
+            self.phrases,
+            question,
+            Kind::Ask,
+            words::question(self.phrases, question, &self.tastes.verbosity, now),
+        );
+        again.language.clone_from(&question.language);
+        again.direction = question.direction.clone();
         again.urgency = aaep::event::Urgency::Critical;
         Some(again)
     }
@@ -254,7 +261,7 @@ impl Ear {
         if !question.is_answered {
             self.surprised = Some(now);
         }
-        self.say(about(question, Kind::Answer, text));
+        self.say(about(self.phrases, question, Kind::Answer, text));
     }
 
     /// A session is over, and its questions with it.
@@ -276,7 +283,7 @@ impl Ear {
                 if !question.is_answered && question.remaining(now) > 0 {
                     let left = words::duration(self.phrases, question.remaining(now));
                     let text = self.phrases.reminder(&left, question.number);
-                    said.push(about(question, Kind::Ask, text));
+                    said.push(about(self.phrases, question, Kind::Ask, text));
                 }
             }
         }
@@ -301,11 +308,10 @@ impl Ear {
     }
 }
 
-/// An announcement about a question.
-fn about(question: &Question, kind: Kind, text: String) -> Announcement {
+/// An announcement about a question, in sayso's own words.
+fn about(phrases: &Phrases, question: &Question, kind: Kind, text: String) -> Announcement {
     let mut announcement = Announcement::own(kind, text);
-    announcement.language.clone_from(&question.language);
-    announcement.direction = question.direction.clone();
+    announcement.language = Some(phrases.language().into());
     announcement.session = Some(question.session.clone());
     announcement.question = Some(question.number);
     announcement
@@ -348,7 +354,7 @@ fn settled(
 }
 
 /// An answer of a kind that the question takes; nothing if it is none.
-fn response(question: &Question, said: &str) -> Option<Response> {
+fn response(phrases: &Phrases, question: &Question, said: &str) -> Option<Response> {
     let Subject::Clarification { choices, .. } = &question.subject else { return None };
     if said.is_empty() {
         return None;
@@ -364,9 +370,14 @@ fn response(question: &Question, said: &str) -> Option<Response> {
         }
     }
     if question.takes(&ResponseKind::YesNo) {
-        match lower.as_str() {
-            "yes" | "y" | "true" => return Some(Response::YesNo(true)),
-            "no" | "n" | "false" => return Some(Response::YesNo(false)),
+        let words = lower.trim_start_matches('¡').trim_end_matches(['.', '!', ',']);
+        match (words, phrases.command(words)) {
+            ("true", _) | (_, Some(Command::Decision { yes: true, .. })) => {
+                return Some(Response::YesNo(true));
+            }
+            ("false", _) | (_, Some(Command::Decision { yes: false, .. })) => {
+                return Some(Response::YesNo(false));
+            }
             _ => {}
         }
     }

@@ -1,9 +1,29 @@
 //! English.
 
-use super::Phrases;
+use super::{Commands, Phrases};
 
 pub(super) static ENGLISH: Phrases = Phrases {
     tag: "en",
+    commands: Commands {
+        yes: &["yes", "accept"],
+        yes_in_short: &["y"],
+        no: &["no", "n", "reject"],
+        answer: &["answer"],
+        more_time: &["more time"],
+        details: &["details"],
+        repeat: &["repeat"],
+        status: &["status"],
+        stop: &["stop"],
+        all: &["all"],
+        quieter: &["quieter"],
+        louder: &["louder"],
+        hush: &["hush"],
+        faster: &["faster"],
+        slower: &["slower"],
+        quit: &["quit", "exit"],
+        help: &["help", "?"],
+        otherwise: &[],
+    },
     the_agent: "The agent",
     it: "It",
     try_again: "Trying again is likely to work.",
@@ -95,6 +115,43 @@ pub(super) static ENGLISH: Phrases = Phrases {
     silence: "Silence. What was to be said stands above.",
     pace_ends: "It goes no further that way.",
     one_left_out: "One earlier announcement was not said, because more came than could be said.",
+    why_nothing_listens: "nothing listens there",
+    why_cut: "the connection was cut",
+    why_silent: "it does not answer",
+    why_hung_up: "it hung up without an answer",
+    why_hung_up_within: "it hung up in the middle",
+    why_not_http: "its answer is not HTTP",
+    why_not_text: "its answer is not UTF-8",
+    why_too_long: "its answer is too long",
+    why_forgotten: "the hub has forgotten the subscription",
+    why_ended: "the hub has ended the connection",
+    why_lifeless: "the hub gives no sign of life",
+    why_no_host: "that is no name of a host",
+    why_no_unix: "there are no Unix sockets here",
+    why_token_form: "a token is plain text",
+    why_no_hub: "There is no hub at this address.",
+    why_token_wanted: "The hub wants a token that it knows. Give one with --token-file, or in SAYSO_TOKEN.",
+    why_token_ended: "The hub does not let this token in any more.",
+    why_replaced: "Another connection listens in place of this one.",
+    refused_token: "The hub does not let this token listen.",
+    refused_version: "The hub speaks another version of AAEP.",
+    refused_no_room: "The hub has no room for another listener now.",
+    refused_wish: "The hub cannot give what was asked for.",
+    refused_manifest: "The hub has no signed manifest.",
+    refused_now: "The hub does not take listeners now.",
+    refused: "The hub has refused the subscription.",
+    speech_bad_address: "SPEECHD_ADDRESS names neither a unix_socket nor an inet_socket",
+    kind_session: "session",
+    kind_agent: "agent",
+    kind_progress: "progress",
+    kind_tool: "tool",
+    kind_ask: "ask",
+    kind_answer: "answer",
+    kind_error: "error",
+    kind_handoff: "handoff",
+    kind_notice: "notice",
+    kind_status: "status",
+    kind_help: "help",
 
     session_began: |agent| format!("{agent} has begun."),
     session_done: |agent| format!("{agent} is done."),
@@ -231,6 +288,37 @@ pub(super) static ENGLISH: Phrases = Phrases {
     left_out: |count| {
         format!("{count} earlier announcements were not said, because more came than could be said.")
     },
+    why_answered: |status| format!("the hub answered {status}"),
+    why_no_hub_answered: |status| format!("There is no hub at this address: it answered {status}."),
+    try_again_in: |seconds| format!("Try again in {seconds} seconds."),
+    speech_no_folder: |name| format!("{name} cannot be found without XDG_RUNTIME_DIR or SPEECHD_ADDRESS"),
+    speech_not_installed: |name| format!("{name} is not installed"),
+    speech_does_not_run: |name| format!("{name} does not run"),
+    speech_does_not_start: |name| format!("{name} does not start"),
+    speech_did_not_start: |name| format!("{name} does not run, and did not start"),
+    speech_elsewhere: |name| format!("{name} is elsewhere"),
+    speech_no_answer: |name| format!("{name} does not answer"),
+    speech_not_understood: |name| format!("{name} says what cannot be understood"),
+    speech_ended: |name| format!("{name} has ended"),
+    speech_not_taken: |name| format!("{name} does not take what is to be said"),
+    speech_no_sound: |name| format!("{name} makes no sound"),
+    speech_cannot: |name| format!("{name} cannot speak"),
+    speech_refuses: |name, what| format!("{name} refuses {what}"),
+    speech_unreachable: |name, why| format!("{name} cannot be reached ({why})"),
+    speech_cannot_start: |name, why| format!("{name} cannot be started ({why})"),
+    speech_gone: |name, why| format!("{name} is gone ({why})"),
+    speech_fails: |name, why| format!("{name} cannot speak ({why})"),
+    speech_none: |dispatcher, espeak| {
+        format!(
+            "Nothing can be spoken here: {dispatcher}, and {espeak}. On Debian, install the packages speech-dispatcher and speech-dispatcher-espeak-ng, or espeak-ng alone. What is said is printed only."
+        )
+    },
+    speech_reached_again: |why| format!("Speech: {why}. It was reached again."),
+    speech_goes_on: |why, name| format!("Speech: {why}. From now on {name} speaks."),
+    speech_both_end: |why, also| {
+        format!("Speech: {why}, and {also}. From now on nothing is spoken, only written.")
+    },
+    speech_ends: |why| format!("Speech: {why}. From now on nothing is spoken, only written."),
 };
 
 fn many(count: i64, word: &str) -> String {

@@ -1,10 +1,19 @@
-//! What sayso itself says, in each language: one file a language, one field a phrase.
+//! What sayso itself says, and what can be typed, in each language: one file a language, one field a phrase.
 //!
 //! Every phrase of the catalogue is a field of [`Phrases`], so that a language that lacks one does not compile; what is put into
 //! a phrase are the arguments of a function, so that one that leaves something out is warned of, and one that wants something
 //! else does not compile either.
 
+mod commands;
 mod en;
+mod es;
+#[cfg(test)]
+mod tests;
+mod yo;
+
+use crate::Kind;
+pub(crate) use commands::Command;
+use commands::Commands;
 
 /// Declares the catalogue: texts that are always the same, and sentences with something put in.
 macro_rules! catalogue {
@@ -17,6 +26,8 @@ macro_rules! catalogue {
         pub struct Phrases {
             /// The language, as a tag.
             tag: &'static str,
+            /// What can be typed.
+            commands: Commands,
             $($(#[$text_doc])* pub(crate) $text: &'static str,)*
             $($(#[$doc])* $name: fn($($argument: $type),+) -> String,)*
         }
@@ -28,6 +39,23 @@ macro_rules! catalogue {
                     (self.$name)($($argument),+)
                 }
             )*
+
+            /// Every phrase: its name, its text with samples in it, and the samples.
+            #[cfg(test)]
+            fn samples(&self) -> Vec<(&'static str, String, Vec<String>)> {
+                let mut all = vec![$((stringify!($text), self.$text.to_owned(), Vec::new())),*];
+                $({
+                    let mut at = 0;
+                    let mut written = Vec::new();
+                    $(
+                        at += 1;
+                        let $argument = <$type as tests::Sample>::sample(at);
+                        written.push($argument.to_string());
+                    )+
+                    all.push((stringify!($name), self.$name($($argument),+), written));
+                })*
+                all
+            }
         }
     };
 }
@@ -145,6 +173,46 @@ catalogue! {
         silence,
         pace_ends,
         one_left_out,
+        // Why there is no connection; the first of them are parts of a sentence.
+        why_nothing_listens,
+        why_cut,
+        why_silent,
+        why_hung_up,
+        why_hung_up_within,
+        why_not_http,
+        why_not_text,
+        why_too_long,
+        why_forgotten,
+        why_ended,
+        why_lifeless,
+        why_no_host,
+        why_no_unix,
+        why_token_form,
+        why_no_hub,
+        why_token_wanted,
+        why_token_ended,
+        why_replaced,
+        refused_token,
+        refused_version,
+        refused_no_room,
+        refused_wish,
+        refused_manifest,
+        refused_now,
+        refused,
+        // Why an engine cannot speak, as a part of a sentence.
+        speech_bad_address,
+        // What a line is about, as it is said aloud in front of it.
+        kind_session,
+        kind_agent,
+        kind_progress,
+        kind_tool,
+        kind_ask,
+        kind_answer,
+        kind_error,
+        kind_handoff,
+        kind_notice,
+        kind_status,
+        kind_help,
     }
     sentences {
         // Of an event.
@@ -255,11 +323,38 @@ catalogue! {
         auto_not_answered(number: u32),
         urgent_left_out(count: u64),
         left_out(count: u64),
+        why_answered(status: u16),
+        why_no_hub_answered(status: u16),
+        try_again_in(seconds: u64),
+        // Why an engine cannot speak, as a part of a sentence.
+        speech_no_folder(name: &str),
+        speech_not_installed(name: &str),
+        speech_does_not_run(name: &str),
+        speech_does_not_start(name: &str),
+        speech_did_not_start(name: &str),
+        speech_elsewhere(name: &str),
+        speech_no_answer(name: &str),
+        speech_not_understood(name: &str),
+        speech_ended(name: &str),
+        speech_not_taken(name: &str),
+        speech_no_sound(name: &str),
+        speech_cannot(name: &str),
+        speech_refuses(name: &str, what: &str),
+        speech_unreachable(name: &str, why: &str),
+        speech_cannot_start(name: &str, why: &str),
+        speech_gone(name: &str, why: &str),
+        speech_fails(name: &str, why: &str),
+        // What follows from it.
+        speech_none(dispatcher: &str, espeak: &str),
+        speech_reached_again(why: &str),
+        speech_goes_on(why: &str, name: &str),
+        speech_both_end(why: &str, also: &str),
+        speech_ends(why: &str),
     }
 }
 
 /// Every language that sayso speaks itself. The first is spoken to whoever wants none of them.
-static ALL: [&Phrases; 1] = [&en::ENGLISH];
+static ALL: [&Phrases; 3] = [&en::ENGLISH, &es::SPANISH, &yo::YORUBA];
 
 impl Phrases {
     /// The phrases for somebody who wants these languages, the dearest first: the first of them that there is, whatever its
@@ -272,13 +367,35 @@ impl Phrases {
     pub fn of(languages: &[String]) -> &'static Self {
         let spoken = |language: &String| {
             let primary = language.split('-').next().unwrap_or_default();
-            ALL.into_iter().find(|phrases| phrases.tag.eq_ignore_ascii_case(primary))
+            Self::every().find(|phrases| phrases.tag.eq_ignore_ascii_case(primary))
         };
         languages.iter().find_map(spoken).unwrap_or(&en::ENGLISH)
+    }
+
+    /// All of them, one for each language.
+    pub(crate) fn every() -> impl Iterator<Item = &'static Self> {
+        ALL.into_iter()
     }
 
     /// The language, as a tag.
     pub fn language(&self) -> &'static str {
         self.tag
+    }
+
+    /// What an announcement is about, as it is said aloud. The word that is printed is always the same ([`Kind::word`]).
+    pub(crate) fn kind(&self, kind: Kind) -> &'static str {
+        match kind {
+            Kind::Session => self.kind_session,
+            Kind::Agent => self.kind_agent,
+            Kind::Progress => self.kind_progress,
+            Kind::Tool => self.kind_tool,
+            Kind::Ask => self.kind_ask,
+            Kind::Answer => self.kind_answer,
+            Kind::Error => self.kind_error,
+            Kind::Handoff => self.kind_handoff,
+            Kind::Notice => self.kind_notice,
+            Kind::Status => self.kind_status,
+            Kind::Help => self.kind_help,
+        }
     }
 }

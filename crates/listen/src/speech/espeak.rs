@@ -8,7 +8,7 @@ use tokio::process::{Child, Command};
 
 use super::pace::Pace;
 use super::spoken::Spoken;
-use super::ssip::Lost;
+use super::trouble::Trouble;
 
 /// Speaks by processes.
 pub(super) struct Espeak {
@@ -25,22 +25,20 @@ struct Saying {
 }
 
 impl Espeak {
-    pub(super) async fn find(program: &'static str, pace: Option<Pace>) -> Result<Self, String> {
+    pub(super) async fn find(program: &'static str, pace: Option<Pace>) -> Result<Self, Trouble> {
         let mut command = Command::new(program);
         command.arg("--version").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         match command.status().await {
             Ok(status) if status.success() => {
                 Ok(Self { program, pace: pace.unwrap_or_default(), saying: None })
             }
-            Ok(_) => Err("espeak-ng does not run".to_owned()),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                Err("espeak-ng is not installed".to_owned())
-            }
-            Err(error) => Err(format!("espeak-ng cannot be started ({error})")),
+            Ok(_) => Err(Trouble::DoesNotRun),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Err(Trouble::NotInstalled),
+            Err(error) => Err(Trouble::CannotStart(error.to_string())),
         }
     }
 
-    pub(super) fn say(&mut self, spoken: &Spoken) -> Result<(), Lost> {
+    pub(super) fn say(&mut self, spoken: &Spoken) -> Result<(), Trouble> {
         // The last that is tried first.
         let mut voices = vec![String::new()];
         let tag = spoken.language.to_ascii_lowercase();
@@ -52,7 +50,7 @@ impl Espeak {
     }
 
     /// When what is being said has ended; never, if nothing is.
-    pub(super) async fn ended(&mut self) -> Result<(), Lost> {
+    pub(super) async fn ended(&mut self) -> Result<(), Trouble> {
         loop {
             let Some(saying) = &mut self.saying else { return std::future::pending().await };
             let status = saying.child.wait().await;
@@ -61,8 +59,8 @@ impl Espeak {
                 Ok(status) if status.success() => return Ok(()),
                 // A voice that it does not have.
                 Ok(_) if !saying.voices.is_empty() => self.begin(saying.text, saying.voices)?,
-                Ok(_) => return Err(Lost("cannot speak".to_owned())),
-                Err(error) => return Err(Lost(format!("cannot speak ({error})"))),
+                Ok(_) => return Err(Trouble::CannotSpeak),
+                Err(error) => return Err(Trouble::Fails(error.to_string())),
             }
         }
     }
@@ -73,14 +71,14 @@ impl Espeak {
         }
     }
 
-    fn begin(&mut self, text: String, mut voices: Vec<String>) -> Result<(), Lost> {
+    fn begin(&mut self, text: String, mut voices: Vec<String>) -> Result<(), Trouble> {
         let mut command = Command::new(self.program);
         command.args(["-b", "1", "--stdin", "-s", &self.pace.words_per_minute().to_string()]);
         if let Some(voice) = voices.pop().filter(|voice| !voice.is_empty()) {
             command.args(["-v", &voice]);
         }
         command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).kill_on_drop(true);
-        let mut child = command.spawn().map_err(|error| Lost(format!("cannot be started ({error})")))?;
+        let mut child = command.spawn().map_err(|error| Trouble::CannotStart(error.to_string()))?;
         if let Some(mut input) = child.stdin.take() {
             let bytes = text.clone().into_bytes();
             tokio::spawn(async move {

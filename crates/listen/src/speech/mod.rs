@@ -7,6 +7,7 @@
 //!
 //! - `spoken`: an announcement as it is said: its words, language and priority, with nothing in it but text.
 //! - `place`: where speech-dispatcher is, and starting it.
+//! - `trouble`: why an engine cannot speak.
 //! - `ssip`: its protocol. `espeak`: the process.
 //! - `speaking`: one text at a time; what is done when an engine is lost.
 //!
@@ -21,17 +22,18 @@ mod spoken;
 mod ssip;
 #[cfg(test)]
 mod tests;
+mod trouble;
 
 pub use pace::Pace;
 
-use std::fmt;
 use std::sync::Arc;
 
 use tokio::sync::mpsc;
 
-use crate::{Announcement, Voice};
+use crate::{Announcement, Phrases, Voice};
 use speaking::{Order, Progress, Sources};
 use spoken::Spoken;
+use trouble::Trouble;
 
 /// Speaks announcements. It needs a Tokio runtime around it.
 pub struct Speaker {
@@ -42,46 +44,49 @@ pub struct Speaker {
     /// What was said last; its word is not said again for what is of the same kind.
     last: Option<crate::Kind>,
     pace: Pace,
+    phrases: &'static Phrases,
 }
 
-/// Nothing here can speak: why, for people.
+/// Nothing here can speak.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NoVoice {
     /// Why speech-dispatcher cannot.
-    pub dispatcher: String,
+    dispatcher: Trouble,
     /// Why espeak-ng cannot.
-    pub espeak: String,
+    espeak: Trouble,
 }
 
-impl fmt::Display for NoVoice {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "Nothing can be spoken here: {}, and {}. On Debian, install the packages speech-dispatcher and speech-dispatcher-espeak-ng, or espeak-ng alone.",
-            self.dispatcher, self.espeak
-        )
+impl NoVoice {
+    /// Why, for a person.
+    pub fn in_words(&self, phrases: &Phrases) -> String {
+        let dispatcher = self.dispatcher.in_words(phrases, DISPATCHER);
+        phrases.speech_none(&dispatcher, &self.espeak.in_words(phrases, ESPEAK))
     }
 }
+
+const DISPATCHER: &str = "speech-dispatcher";
+const ESPEAK: &str = "espeak-ng";
 
 impl Speaker {
     /// Finds a voice: speech-dispatcher, which is started if it does not run; else `espeak-ng`.
     ///
     /// Without a pace, speech-dispatcher keeps the one that the person has set there.
-    pub async fn start(pace: Option<Pace>) -> Result<Self, NoVoice> {
+    /// What it says itself is said in the words of `phrases`.
+    pub async fn start(pace: Option<Pace>, phrases: &'static Phrases) -> Result<Self, NoVoice> {
         let sources = Sources::usual();
         let engine = sources.find(pace).await?;
         let (orders, inbox) = mpsc::unbounded_channel();
         let progress = Arc::new(Progress::default());
         let pace = pace.unwrap_or(engine.pace());
-        tokio::spawn(speaking::run(sources, engine, inbox, Arc::clone(&progress)));
-        Ok(Self { orders, progress, given: 0, last: None, pace })
+        tokio::spawn(speaking::run(sources, engine, inbox, Arc::clone(&progress), phrases));
+        Ok(Self { orders, progress, given: 0, last: None, pace, phrases })
     }
 }
 
 impl Voice for Speaker {
     fn say(&mut self, announcement: &Announcement) {
         let with_word = self.last.replace(announcement.kind) != Some(announcement.kind);
-        let Some(spoken) = Spoken::new(announcement, with_word) else { return };
+        let Some(spoken) = Spoken::new(announcement, with_word, self.phrases) else { return };
         self.given += 1;
         let _ = self.orders.send(Order::Say(self.given, spoken));
     }

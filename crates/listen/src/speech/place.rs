@@ -10,6 +10,8 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::process::Command;
 use tokio::time::{sleep, timeout};
 
+use super::trouble::Trouble;
+
 /// A connection of whatever sort.
 pub(super) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
@@ -29,54 +31,50 @@ const PORT: &str = "6560";
 
 impl Place {
     /// As its documentation says: `SPEECHD_ADDRESS`, else the socket in the person's runtime folder.
-    pub(super) fn usual() -> Result<Self, String> {
+    pub(super) fn usual() -> Result<Self, Trouble> {
         Self::of(env::var("SPEECHD_ADDRESS").ok().as_deref(), usual_socket())
     }
 
-    fn of(address: Option<&str>, usual: Option<PathBuf>) -> Result<Self, String> {
-        let no_folder =
-            || "speech-dispatcher cannot be found without XDG_RUNTIME_DIR or SPEECHD_ADDRESS".to_owned();
+    fn of(address: Option<&str>, usual: Option<PathBuf>) -> Result<Self, Trouble> {
         let Some(address) = address.filter(|address| !address.is_empty()) else {
-            return usual.map(Self::Unix).ok_or_else(no_folder);
+            return usual.map(Self::Unix).ok_or(Trouble::NoFolder);
         };
         let (method, rest) = address.split_once(':').unwrap_or((address, ""));
         match method {
-            "unix_socket" if rest.is_empty() => usual.map(Self::Unix).ok_or_else(no_folder),
+            "unix_socket" if rest.is_empty() => usual.map(Self::Unix).ok_or(Trouble::NoFolder),
             "unix_socket" => Ok(Self::Unix(rest.into())),
             "inet_socket" => {
                 let (host, port) = rest.split_once(':').unwrap_or((rest, PORT));
                 let host = if host.is_empty() { "127.0.0.1" } else { host };
                 Ok(Self::Inet(format!("{host}:{port}")))
             }
-            _ => Err("SPEECHD_ADDRESS names neither a unix_socket nor an inet_socket".to_owned()),
+            _ => Err(Trouble::BadAddress),
         }
     }
 
     /// Reaches it; one that does not run is started, if it is on this machine's usual way.
-    pub(super) async fn reach(&self) -> Result<Box<dyn Stream>, String> {
+    pub(super) async fn reach(&self) -> Result<Box<dyn Stream>, Trouble> {
         let error = match self.connect().await {
             Ok(stream) => return Ok(stream),
             Err(error) => error,
         };
         if matches!(self, Self::Inet(_)) {
-            return Err(format!("speech-dispatcher cannot be reached ({error})"));
+            return Err(Trouble::Unreachable(error.to_string()));
         }
-        timeout(START, self.start())
-            .await
-            .unwrap_or_else(|_| Err("speech-dispatcher does not start".to_owned()))
+        timeout(START, self.start()).await.unwrap_or(Err(Trouble::DoesNotStart))
     }
 
-    async fn start(&self) -> Result<Box<dyn Stream>, String> {
-        let Self::Unix(path) = self else { return Err("speech-dispatcher is elsewhere".to_owned()) };
+    async fn start(&self) -> Result<Box<dyn Stream>, Trouble> {
+        let Self::Unix(path) = self else { return Err(Trouble::Elsewhere) };
         let mut command = Command::new("speech-dispatcher");
         command.args(["--spawn", "--communication-method", "unix_socket", "--socket-path"]).arg(path);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         let status = command.status().await.map_err(|error| match error.kind() {
-            io::ErrorKind::NotFound => "speech-dispatcher is not installed".to_owned(),
-            _ => format!("speech-dispatcher cannot be started ({error})"),
+            io::ErrorKind::NotFound => Trouble::NotInstalled,
+            _ => Trouble::CannotStart(error.to_string()),
         })?;
         if !status.success() {
-            return Err("speech-dispatcher does not run, and did not start".to_owned());
+            return Err(Trouble::DidNotStart);
         }
         loop {
             match self.connect().await {

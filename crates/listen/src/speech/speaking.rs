@@ -8,12 +8,14 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until, timeout};
 
-use super::NoVoice;
 use super::espeak::Espeak;
 use super::pace::Pace;
 use super::place::Place;
 use super::spoken::{Priority, Spoken};
-use super::ssip::{Connection, Fate, Lost};
+use super::ssip::{Connection, Fate};
+use super::trouble::Trouble;
+use super::{DISPATCHER, ESPEAK, NoVoice};
+use crate::Phrases;
 
 /// What the speaker wants.
 pub(super) enum Order {
@@ -53,14 +55,14 @@ impl Progress {
 /// Where voices are found.
 #[derive(Clone, Debug)]
 pub(super) struct Sources {
-    pub(super) dispatcher: Result<Place, String>,
+    pub(super) dispatcher: Result<Place, Trouble>,
     /// The program.
     pub(super) espeak: &'static str,
 }
 
 impl Sources {
     pub(super) fn usual() -> Self {
-        Self { dispatcher: Place::usual(), espeak: "espeak-ng" }
+        Self { dispatcher: Place::usual(), espeak: ESPEAK }
     }
 
     pub(super) async fn find(&self, pace: Option<Pace>) -> Result<Engine, NoVoice> {
@@ -73,7 +75,7 @@ impl Sources {
         }
     }
 
-    async fn dispatcher(&self, pace: Option<Pace>) -> Result<Connection, String> {
+    async fn dispatcher(&self, pace: Option<Pace>) -> Result<Connection, Trouble> {
         match &self.dispatcher {
             Ok(place) => Connection::open(place, pace).await,
             Err(why) => Err(why.clone()),
@@ -117,13 +119,13 @@ impl Engine {
         }
     }
 
-    async fn say(&mut self, saying: &mut Saying) -> Result<(), Lost> {
+    async fn say(&mut self, saying: &mut Saying) -> Result<(), Trouble> {
         saying.message = None;
         match self {
             Self::Dispatcher(connection) => {
                 saying.message = connection.speak(&saying.spoken).await?;
                 if saying.message.is_none() {
-                    return Err(Lost("does not take what is to be said".to_owned()));
+                    return Err(Trouble::NotTaken);
                 }
                 Ok(())
             }
@@ -132,7 +134,7 @@ impl Engine {
         }
     }
 
-    async fn stop(&mut self, saying: &Saying) -> Result<(), Lost> {
+    async fn stop(&mut self, saying: &Saying) -> Result<(), Trouble> {
         match self {
             Self::Dispatcher(connection) => {
                 connection.cancel(saying.message.as_deref().unwrap_or_default()).await
@@ -145,7 +147,7 @@ impl Engine {
         }
     }
 
-    async fn set_pace(&mut self, pace: Pace) -> Result<(), Lost> {
+    async fn set_pace(&mut self, pace: Pace) -> Result<(), Trouble> {
         match self {
             Self::Dispatcher(connection) => connection.set_pace(pace).await,
             Self::Espeak(espeak) => {
@@ -157,7 +159,7 @@ impl Engine {
     }
 
     /// What became of a text, and which; nothing comes while there is nothing to tell.
-    async fn next(&mut self) -> Result<(Option<String>, Fate), Lost> {
+    async fn next(&mut self) -> Result<(Option<String>, Fate), Trouble> {
         match self {
             Self::Dispatcher(connection) => {
                 connection.next_event().await.map(|event| (Some(event.message), event.fate))
@@ -169,8 +171,8 @@ impl Engine {
 
     fn name(&self) -> &'static str {
         match self {
-            Self::Dispatcher(_) => "speech-dispatcher",
-            Self::Espeak(_) => "espeak-ng",
+            Self::Dispatcher(_) => DISPATCHER,
+            Self::Espeak(_) => ESPEAK,
             Self::None => "nothing",
         }
     }
@@ -182,8 +184,9 @@ pub(super) async fn run(
     engine: Engine,
     mut orders: mpsc::UnboundedReceiver<Order>,
     progress: std::sync::Arc<Progress>,
+    phrases: &'static Phrases,
 ) {
-    let mut task = Speaking { sources, engine, saying: None, is_proven: false, progress };
+    let mut task = Speaking { sources, engine, saying: None, is_proven: false, progress, phrases };
     loop {
         let late = task.saying.as_ref().and_then(|saying| saying.late);
         tokio::select! {
@@ -196,7 +199,7 @@ pub(super) async fn run(
                 Ok((message, fate)) => task.became(message.as_deref(), fate).await,
                 Err(lost) => task.is_lost(lost).await,
             },
-            () = until(late) => task.is_lost(Lost("makes no sound".to_owned())).await,
+            () = until(late) => task.is_lost(Trouble::NoSound).await,
         }
     }
     task.silence().await;
@@ -216,6 +219,7 @@ struct Speaking {
     /// A dispatcher has said something from beginning to end: should it be lost, it is worth to be reached again.
     is_proven: bool,
     progress: std::sync::Arc<Progress>,
+    phrases: &'static Phrases,
 }
 
 impl Speaking {
@@ -295,7 +299,7 @@ impl Speaking {
     }
 
     /// The next engine goes on, with what this one was saying.
-    async fn is_lost(&mut self, lost: Lost) {
+    async fn is_lost(&mut self, lost: Trouble) {
         self.replace(lost).await;
         if let Some(saying) = self.saying.take() {
             self.say(saying).await;
@@ -303,8 +307,8 @@ impl Speaking {
     }
 
     /// The dispatcher again, if it was good before; else `espeak-ng`; else none.
-    async fn replace(&mut self, Lost(why): Lost) {
-        let name = self.engine.name();
+    async fn replace(&mut self, lost: Trouble) {
+        let why = lost.in_words(self.phrases, self.engine.name());
         // Should it come to itself later, it must not speak along with the next.
         if let Some(saying) = &self.saying {
             let _ = timeout(MOMENT, self.engine.stop(saying)).await;
@@ -314,24 +318,20 @@ impl Speaking {
             && let Ok(connection) = self.sources.dispatcher(Some(pace)).await
         {
             self.engine = Engine::Dispatcher(connection);
-            self.progress.tell(format!("Speech: {name} {why}. It was reached again."));
+            self.progress.tell(self.phrases.speech_reached_again(&why));
             return;
         }
         let next = match self.engine {
             Engine::Dispatcher(_) => {
                 let espeak = Espeak::find(self.sources.espeak, Some(pace)).await;
-                espeak.map_err(|also| format!(", and {also}"))
+                espeak.map_err(|also| Some(also.in_words(self.phrases, ESPEAK)))
             }
-            Engine::Espeak(_) | Engine::None => Err(String::new()),
+            Engine::Espeak(_) | Engine::None => Err(None),
         };
         let (engine, text) = match next {
-            Ok(espeak) => {
-                (Engine::Espeak(espeak), format!("Speech: {name} {why}. From now on espeak-ng speaks."))
-            }
-            Err(also) => (
-                Engine::None,
-                format!("Speech: {name} {why}{also}. From now on nothing is spoken, only written."),
-            ),
+            Ok(espeak) => (Engine::Espeak(espeak), self.phrases.speech_goes_on(&why, ESPEAK)),
+            Err(Some(also)) => (Engine::None, self.phrases.speech_both_end(&why, &also)),
+            Err(None) => (Engine::None, self.phrases.speech_ends(&why)),
         };
         self.engine = engine;
         self.progress.tell(text);

@@ -2,7 +2,7 @@
 
 use aaep::event::Urgency;
 
-use crate::{Announcement, plain};
+use crate::{Announcement, Phrases, plain};
 
 /// What is said aloud: text, its language and how urgent it is. Whatever a producer wrote, it is nothing but text.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,23 +34,25 @@ impl Priority {
     }
 }
 
-/// Sayso's own words.
-const OWN: &str = "en";
-
 impl Spoken {
     /// None, where nothing in it can be pronounced.
-    pub(super) fn new(announcement: &Announcement, with_word: bool) -> Option<Self> {
+    pub(super) fn new(announcement: &Announcement, with_word: bool, phrases: &Phrases) -> Option<Self> {
         let text = plain(&announcement.text, false);
         let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
         if !lines.iter().any(|line| line.chars().any(char::is_alphanumeric)) {
             return None;
         }
         if with_word && let Some(first) = lines.first_mut() {
-            first.insert_str(0, &format!("{}: ", announcement.kind.word()));
+            first.insert_str(0, &format!("{}: ", phrases.kind(announcement.kind)));
         }
         Some(Self {
             lines,
-            language: announcement.language.as_deref().filter(|tag| is_tag(tag)).unwrap_or(OWN).to_owned(),
+            language: announcement
+                .language
+                .as_deref()
+                .filter(|tag| is_tag(tag))
+                .unwrap_or(phrases.language())
+                .to_owned(),
             priority: match announcement.urgency {
                 Urgency::Critical => Priority::Important,
                 Urgency::Background => Priority::Text,
@@ -95,10 +97,17 @@ mod tests {
     fn the_word_comes_once_and_what_has_no_sound_is_not_said() {
         let announcement = Announcement::own(Kind::Notice, "One.\nTwo.");
         let lines = |with_word| -> Vec<String> {
-            Spoken::new(&announcement, with_word).unwrap().lines().map(str::to_owned).collect()
+            Spoken::new(&announcement, with_word, Phrases::of(&[]))
+                .unwrap()
+                .lines()
+                .map(str::to_owned)
+                .collect()
         };
         assert_eq!(lines(true), ["notice: One.", "Two."]);
         assert_eq!(lines(false), ["One.", "Two."]);
-        assert_eq!(Spoken::new(&Announcement::own(Kind::Agent, ". … \u{202e}\n—"), true), None);
+        assert_eq!(
+            Spoken::new(&Announcement::own(Kind::Agent, ". … \u{202e}\n—"), true, Phrases::of(&[])),
+            None
+        );
     }
 }

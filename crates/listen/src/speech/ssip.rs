@@ -12,6 +12,7 @@ use tokio::time::timeout;
 use super::pace::Pace;
 use super::place::{Place, Stream};
 use super::spoken::{Priority, Spoken};
+use super::trouble::Trouble;
 
 /// For an answer to a command.
 const ANSWER: Duration = Duration::from_secs(10);
@@ -36,10 +37,6 @@ pub(super) struct Connection {
     pace: Pace,
 }
 
-/// The dispatcher is gone, or does not do as it should: why.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Lost(pub(super) String);
-
 /// What became of a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Event {
@@ -62,12 +59,12 @@ struct Answer {
 }
 
 impl Connection {
-    pub(super) async fn open(place: &Place, pace: Option<Pace>) -> Result<Self, String> {
+    pub(super) async fn open(place: &Place, pace: Option<Pace>) -> Result<Self, Trouble> {
         let stream = place.reach().await?;
-        Self::greet(stream, pace).await.map_err(|Lost(why)| format!("speech-dispatcher {why}"))
+        Self::greet(stream, pace).await
     }
 
-    pub(super) async fn greet(stream: Box<dyn Stream>, pace: Option<Pace>) -> Result<Self, Lost> {
+    pub(super) async fn greet(stream: Box<dyn Stream>, pace: Option<Pace>) -> Result<Self, Trouble> {
         let mut connection = Self {
             stream,
             read: Vec::new(),
@@ -96,13 +93,13 @@ impl Connection {
         self.pace
     }
 
-    pub(super) async fn set_pace(&mut self, pace: Pace) -> Result<(), Lost> {
+    pub(super) async fn set_pace(&mut self, pace: Pace) -> Result<(), Trouble> {
         self.pace = pace;
         self.ask(&format!("SET self RATE {pace}")).await.map(drop)
     }
 
     /// Gives it a text; the number by which events name it, or none if the dispatcher does not take it.
-    pub(super) async fn speak(&mut self, spoken: &Spoken) -> Result<Option<String>, Lost> {
+    pub(super) async fn speak(&mut self, spoken: &Spoken) -> Result<Option<String>, Trouble> {
         if self.priority != Some(spoken.priority) {
             self.ask(&format!("SET self PRIORITY {}", spoken.priority.word())).await?;
             self.priority = Some(spoken.priority);
@@ -124,7 +121,7 @@ impl Connection {
     }
 
     /// Silence now, of what this connection says. It is waited until the text is known to be cut off.
-    pub(super) async fn cancel(&mut self, message: &str) -> Result<(), Lost> {
+    pub(super) async fn cancel(&mut self, message: &str) -> Result<(), Trouble> {
         self.ask("CANCEL self").await?;
         let is_over = async {
             loop {
@@ -138,7 +135,7 @@ impl Connection {
     }
 
     /// The next thing that became of a text. Nothing is lost when the wait is given up.
-    pub(super) async fn next_event(&mut self) -> Result<Event, Lost> {
+    pub(super) async fn next_event(&mut self) -> Result<Event, Trouble> {
         loop {
             if !self.events.is_empty() {
                 return Ok(self.events.remove(0));
@@ -148,25 +145,25 @@ impl Connection {
         }
     }
 
-    async fn get(&mut self, what: &str) -> Result<Option<String>, Lost> {
+    async fn get(&mut self, what: &str) -> Result<Option<String>, Trouble> {
         let answer = self.ask(&format!("GET {what}")).await?;
         let value = answer.lines.into_iter().next().filter(|_| answer.code == 251);
         Ok(value.filter(|value| !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_graphic())))
     }
 
-    async fn must(&mut self, command: &str) -> Result<(), Lost> {
+    async fn must(&mut self, command: &str) -> Result<(), Trouble> {
         let answer = self.ask(command).await?;
         match answer.code {
             200..=299 => Ok(()),
-            code => Err(Lost(format!("refuses {command} ({code})"))),
+            code => Err(Trouble::Refuses(format!("{command} ({code})"))),
         }
     }
 
-    async fn ask(&mut self, command: &str) -> Result<Answer, Lost> {
+    async fn ask(&mut self, command: &str) -> Result<Answer, Trouble> {
         self.ask_bytes(format!("{command}\r\n").as_bytes()).await
     }
 
-    async fn ask_bytes(&mut self, bytes: &[u8]) -> Result<Answer, Lost> {
+    async fn ask_bytes(&mut self, bytes: &[u8]) -> Result<Answer, Trouble> {
         let exchange = async {
             self.stream.write_all(bytes).await.map_err(|error| gone(&error))?;
             self.stream.flush().await.map_err(|error| gone(&error))?;
@@ -183,7 +180,7 @@ impl Connection {
                 lines.push(text.to_owned());
             }
         };
-        timeout(ANSWER, exchange).await.unwrap_or_else(|_| Err(Lost("does not answer".to_owned())))
+        timeout(ANSWER, exchange).await.unwrap_or(Err(Trouble::NoAnswer))
     }
 
     /// Whether it was a line of an event.
@@ -211,19 +208,19 @@ impl Connection {
         true
     }
 
-    async fn line(&mut self) -> Result<String, Lost> {
+    async fn line(&mut self) -> Result<String, Trouble> {
         loop {
             if let Some(end) = self.read.iter().position(|byte| *byte == b'\n') {
                 let line: Vec<u8> = self.read.drain(..=end).collect();
                 return Ok(String::from_utf8_lossy(&line).trim_end().to_owned());
             }
             if self.read.len() > LONGEST {
-                return Err(Lost("says what cannot be understood".to_owned()));
+                return Err(Trouble::NotUnderstood);
             }
             let mut bytes = [0; 4096];
             let read = self.stream.read(&mut bytes).await.map_err(|error| gone(&error))?;
             match bytes.get(..read) {
-                None | Some([]) => return Err(Lost("has ended".to_owned())),
+                None | Some([]) => return Err(Trouble::Ended),
                 Some(bytes) => self.read.extend_from_slice(bytes),
             }
         }
@@ -258,6 +255,6 @@ fn primary(tag: &str) -> &str {
     tag.split(['-', '_']).next().unwrap_or(tag)
 }
 
-fn gone(error: &std::io::Error) -> Lost {
-    Lost(format!("is gone ({error})"))
+fn gone(error: &std::io::Error) -> Trouble {
+    Trouble::Gone(error.to_string())
 }

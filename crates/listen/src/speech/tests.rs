@@ -8,7 +8,8 @@ use std::sync::Arc;
 use super::speaking::{self, Engine, Order, Progress, Sources};
 use super::spoken::Spoken;
 use super::ssip::{Connection, Event, Fate};
-use crate::{Announcement, Kind, plain};
+use super::trouble::Trouble;
+use crate::{Announcement, Kind, Phrases, plain};
 
 /// What a dispatcher was told: commands, and the texts after `SPEAK`.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -68,7 +69,7 @@ fn told(announcements: &[Announcement]) -> Told {
         let mut connection = Connection::greet(Box::new(here), None).await.unwrap();
         assert_eq!(connection.pace().to_string(), "20");
         for (at, announcement) in announcements.iter().enumerate() {
-            let Some(spoken) = Spoken::new(announcement, true) else { continue };
+            let Some(spoken) = Spoken::new(announcement, true, Phrases::of(&[])) else { continue };
             let message = connection.speak(&spoken).await.unwrap().unwrap();
             assert_eq!(message, (at + 1).to_string());
             assert_eq!(connection.next_event().await.unwrap(), Event { message, fate: Fate::Ended });
@@ -120,13 +121,13 @@ fn a_dispatcher_that_makes_no_sound_is_given_up() {
                     line.clear();
                 }
             });
-            let sources = Sources { dispatcher: Err("gone".to_owned()), espeak: "no-such-program" };
+            let sources = Sources { dispatcher: Err(Trouble::Elsewhere), espeak: "no-such-program" };
             let connection = Connection::greet(Box::new(here), None).await.unwrap();
             let (orders, inbox) = tokio::sync::mpsc::unbounded_channel();
             let progress = Arc::new(Progress::default());
-            let spoken = Spoken::new(&announcement("One.", None), false).unwrap();
+            let spoken = Spoken::new(&announcement("One.", None), false, Phrases::of(&[])).unwrap();
             assert!(orders.send(Order::Say(1, spoken)).is_ok());
-            let run = speaking::run(sources, Engine::Dispatcher(connection), inbox, Arc::clone(&progress));
+            let run = speaking::run(sources, Engine::Dispatcher(connection), inbox, Arc::clone(&progress), Phrases::of(&[]));
             let run = tokio::spawn(run);
             while progress.ended() == 0 {
                 tokio::time::sleep(std::time::Duration::from_secs(1)).await;

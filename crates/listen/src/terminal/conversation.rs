@@ -2,7 +2,7 @@
 
 use aaep::event::{Decision, ResponseKind, Verbosity};
 
-use super::typed::{Typed, Which};
+use super::typed::{Typed, Which, without_number};
 use crate::{Announcement, Ear, Kind, NotAnswered, Phrases, Question, Subject, Tastes};
 
 /// What follows from a line.
@@ -39,7 +39,7 @@ pub(super) struct Around {
 pub(super) fn take(ear: &mut Ear, line: &str, around: Around, now: i64) -> Vec<Act> {
     let requests = around.requests;
     let phrases = ear.phrases();
-    match Typed::read(line) {
+    match Typed::read(line, phrases) {
         Typed::MoreTime(_) | Typed::Stop(_) if !around.hub => {
             vec![say(Kind::Error, phrases.no_hub_for_that)]
         }
@@ -51,7 +51,12 @@ pub(super) fn take(ear: &mut Ear, line: &str, around: Around, now: i64) -> Vec<A
             }
         }
         Typed::Number(number) => digit(ear, number, line, requests, now),
-        Typed::Answer { question, text } => answer(ear, question, text, line, requests, now),
+        Typed::Answer { question, text, explicit: true } => answer(ear, question, text, now),
+        // A line that only begins with a number is an answer if that question is open.
+        Typed::Answer { question: Some(number), text, .. } if is_open(ear, number) => {
+            respond_or_decide(ear, number, text, now)
+        }
+        Typed::Answer { .. } => other(ear, line.trim(), requests, now),
         Typed::MoreTime(question) => match target(ear, question, phrases.more_time, now) {
             Ok(number) => more_time(ear, number, now),
             Err(acts) => acts,
@@ -127,8 +132,7 @@ fn decide(ear: &mut Ear, number: u32, yes: bool, whole: bool, line: &str, now: i
         return vec![say(Kind::Error, NotAnswered::NotOpen.why(phrases))];
     };
     if matches!(question.subject, Subject::Clarification { .. }) {
-        let word = line.split_whitespace().find(|word| word.parse::<u32>().is_err()).unwrap_or(line);
-        return respond(ear, number, word, now);
+        return respond(ear, number, without_number(line), now);
     }
     if yes && !whole && question.is_grave() {
         return vec![say(Kind::Error, phrases.too_short(number))];
@@ -177,20 +181,9 @@ fn digit(ear: &mut Ear, digit: u32, line: &str, requests: bool, now: i64) -> Vec
     }
 }
 
-fn answer(
-    ear: &mut Ear,
-    question: Option<u32>,
-    text: &str,
-    line: &str,
-    requests: bool,
-    now: i64,
-) -> Vec<Act> {
-    let open = |ear: &Ear, number: u32| ear.questions().any(|question| question.number == number);
-    let explicit = line.trim().get(..6).is_some_and(|word| word.eq_ignore_ascii_case("answer"));
+fn answer(ear: &mut Ear, question: Option<u32>, text: &str, now: i64) -> Vec<Act> {
     match question {
-        // A line that only begins with a number is an answer if that question is open.
-        Some(number) if !explicit && !open(ear, number) => other(ear, line.trim(), requests, now),
-        Some(number) if explicit && !open(ear, number) => match ear.only_question(now).map(|it| it.number) {
+        Some(number) if !is_open(ear, number) => match ear.only_question(now).map(|it| it.number) {
             // `answer 5 euro`, with no question 5.
             Some(only) => respond_or_decide(ear, only, &format!("{number} {text}"), now),
             None => target(ear, Some(number), ear.phrases().no, now).err().unwrap_or_default(),
@@ -203,9 +196,13 @@ fn answer(
     }
 }
 
+fn is_open(ear: &Ear, number: u32) -> bool {
+    ear.questions().any(|question| question.number == number)
+}
+
 /// `answer yes` is a yes.
 fn respond_or_decide(ear: &mut Ear, number: u32, text: &str, now: i64) -> Vec<Act> {
-    if let Typed::Decision { yes, whole, question: None } = Typed::read(text) {
+    if let Typed::Decision { yes, whole, question: None } = Typed::read(text, ear.phrases()) {
         return decide(ear, number, yes, whole, text, now);
     }
     respond(ear, number, text, now)

@@ -10,6 +10,8 @@ mod printed;
 mod talk;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tongues;
 mod typed;
 
 use std::io::{self, BufRead, Read, Write};

@@ -107,16 +107,16 @@ impl<W: Write> Talk<W> {
             }
             Heard::Lost(lost) => {
                 if !std::mem::replace(&mut self.lost, true) {
-                    let why = match lost {
-                        Lost::Unreachable(why) | Lost::Refused(why) => why,
-                    };
+                    let why = lost.why().in_words(phrases);
                     let text = phrases.lost(&why);
                     self.say(&Announcement::own(Kind::Notice, text));
                 }
             }
-            Heard::Over(Lost::Refused(why)) => return Some(Failure(why)),
+            Heard::Over(Lost::Refused(why)) => return Some(Failure(why.in_words(phrases))),
             Heard::Over(Lost::Unreachable(why)) => {
-                return Some(Failure(phrases.cannot_reach(&self.settings.address.url(), &why)));
+                return Some(Failure(
+                    phrases.cannot_reach(&self.settings.address.url(), &why.in_words(phrases)),
+                ));
             }
         }
         None
@@ -186,6 +186,7 @@ impl<W: Write> Talk<W> {
 
     pub(super) fn was_sent(&mut self, (question, result): Sent) {
         let Err(client::NotSent(why)) = result else { return };
+        let why = why.in_words(self.ear.phrases());
         let text = match question {
             Some(number) => {
                 self.ear.not_sent(number);

@@ -8,12 +8,17 @@ use super::{Hooks, Settings};
 use crate::client::{Address, Heard};
 use crate::{Announcement, Ear, Limits, Tastes, Voice};
 
-const NOW: i64 = 1_779_631_200_000;
-const ALONE: Around = Around { requests: false, speech: false, hub: true };
-const WITH_REQUESTS: Around = Around { requests: true, speech: false, hub: true };
+pub(super) const NOW: i64 = 1_779_631_200_000;
+pub(super) const ALONE: Around = Around { requests: false, speech: false, hub: true };
+pub(super) const WITH_REQUESTS: Around = Around { requests: true, speech: false, hub: true };
 
 fn ear(questions: &[&str]) -> Ear {
-    let mut ear = Ear::new(Tastes::default(), Limits::default());
+    ear_in("en", questions)
+}
+
+pub(super) fn ear_in(language: &str, questions: &[&str]) -> Ear {
+    let tastes = Tastes { languages: vec![language.to_owned()], ..Tastes::default() };
+    let mut ear = Ear::new(tastes, Limits::default());
     ear.subscribe(aaep::SubscriptionId::parse("sub_1").unwrap());
     for (at, question) in questions.iter().enumerate() {
         ear.hear(
@@ -27,18 +32,23 @@ fn ear(questions: &[&str]) -> Ear {
     ear
 }
 
-const GRAVE: &str =
+pub(super) const GRAVE: &str =
     r#"confirmation","action":"A","consequence":"C","default_decision":"reject","irreversible":true"#;
 const UNSAID: &str =
     r#"confirmation","action":"A","consequence":"C","default_decision":"reject","risk_level":"low""#;
-const LIGHT: &str = r#"confirmation","action":"A","consequence":"C","default_decision":"reject","risk_level":"low","irreversible":false"#;
-const WORDS: &str = r#"clarification","question":"Q?""#;
-const CHOICES: &str = r#"clarification","question":"Q?","choices":[{"value":"a","label":"The first"},{"value":"b","label":"The second"}]"#;
+pub(super) const LIGHT: &str = r#"confirmation","action":"A","consequence":"C","default_decision":"reject","risk_level":"low","irreversible":false"#;
+pub(super) const WORDS: &str = r#"clarification","question":"Q?""#;
+pub(super) const CHOICES: &str = r#"clarification","question":"Q?","choices":[{"value":"a","label":"The first"},{"value":"b","label":"The second"}]"#;
+pub(super) const YES_NO: &str = r#"clarification","question":"Q?","accepted_response_kinds":["yes_no"]"#;
 const COUNT: &str = r#"clarification","question":"Q?","accepted_response_kinds":["numeric"]"#;
 
 /// What is sent for a line, by its end; nothing if nothing is.
 fn sent(questions: &[&str], line: &str, around: Around) -> Option<String> {
-    let mut ear = ear(questions);
+    sent_in("en", questions, line, around)
+}
+
+pub(super) fn sent_in(language: &str, questions: &[&str], line: &str, around: Around) -> Option<String> {
+    let mut ear = ear_in(language, questions);
     take(&mut ear, line, around, NOW).into_iter().find_map(|act| match act {
         Act::Send { message, .. } => Some(message),
         Act::Request(text) => Some(format!("request {text}")),

@@ -1,5 +1,8 @@
 //! What a person typed.
 
+use crate::Phrases;
+use crate::phrases::Command;
+
 /// A line, as far as it is understood without knowing what is open.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Typed<'t> {
@@ -17,6 +20,8 @@ pub(super) enum Typed<'t> {
     Answer {
         question: Option<u32>,
         text: &'t str,
+        /// It began with the word.
+        explicit: bool,
     },
     MoreTime(Option<u32>),
     Details(Option<u32>),
@@ -44,83 +49,96 @@ pub(super) enum Which {
 }
 
 impl<'t> Typed<'t> {
-    pub(super) fn read(line: &'t str) -> Self {
+    pub(super) fn read(line: &'t str, phrases: &Phrases) -> Self {
         let line = line.trim();
-        let lower = line.to_lowercase();
         // Who speaks instead of typing gets a full stop for nothing.
-        let words: Vec<&str> = lower
+        let words: Vec<&str> = line
+            .trim_start_matches('¡')
             .trim_end_matches(['.', '!', ','])
             .split_whitespace()
             .map(|word| word.trim_end_matches(','))
             .collect();
-        let number = |word: &str| word.parse::<u32>().ok();
-        match words.as_slice() {
-            [] if line.is_empty() => return Self::Nothing,
-            [word] => {
-                if let Some((yes, whole)) = decision(word) {
-                    return Self::Decision { yes, whole, question: None };
-                }
-                if let Some(number) = number(word) {
-                    return Self::Number(number);
-                }
-            }
-            [first, second] => {
-                if let (Some((yes, whole)), Some(number)) = (decision(first), number(second)) {
-                    return Self::Decision { yes, whole, question: Some(number) };
-                }
-                if let (Some(number), Some((yes, whole))) = (number(first), decision(second)) {
-                    return Self::Decision { yes, whole, question: Some(number) };
-                }
-            }
-            _ => {}
+        if line.is_empty() {
+            return Self::Nothing;
         }
-        let optional = |rest: &[&str]| match rest {
-            [] => Some(None),
-            [word] => number(word).map(Some),
-            _ => None,
-        };
-        let command = match words.as_slice() {
-            ["more", "time", rest @ ..] => optional(rest).map(Self::MoreTime),
-            ["details", rest @ ..] => optional(rest).map(Self::Details),
-            ["repeat", rest @ ..] => optional(rest).map(Self::Repeat),
-            ["status"] => Some(Self::Status),
-            ["stop"] => Some(Self::Stop(Which::Unsaid)),
-            ["stop", "all"] => Some(Self::Stop(Which::All)),
-            ["stop", word] => number(word).map(|number| Self::Stop(Which::One(number))),
-            ["quieter"] => Some(Self::Quieter),
-            ["louder"] => Some(Self::Louder),
-            ["hush"] => Some(Self::Hush),
-            ["faster"] => Some(Self::Pace { faster: true }),
-            ["slower"] => Some(Self::Pace { faster: false }),
-            ["quit" | "exit"] => Some(Self::Quit),
-            ["help" | "?"] => Some(Self::Help),
-            _ => None,
-        };
-        if let Some(command) = command {
+        if let [word] = words.as_slice()
+            && let Some(number) = number(word)
+        {
+            return Self::Number(number);
+        }
+        if let Some(command) = command(&words, phrases) {
             return command;
         }
-        let (first, rest) = split(line);
-        if first.eq_ignore_ascii_case("answer") && !rest.is_empty() {
+        if let Some(rest) = phrases.after_answer(line) {
             let (second, after) = split(rest);
             return match number(second) {
-                Some(question) if !after.is_empty() => Self::Answer { question: Some(question), text: after },
-                _ => Self::Answer { question: None, text: rest },
+                Some(question) if !after.is_empty() => {
+                    Self::Answer { question: Some(question), text: after, explicit: true }
+                }
+                _ => Self::Answer { question: None, text: rest, explicit: true },
             };
         }
+        let (first, rest) = split(line);
         if let Some(question) = number(first).filter(|_| !rest.is_empty()) {
-            return Self::Answer { question: Some(question), text: rest };
+            return Self::Answer { question: Some(question), text: rest, explicit: false };
         }
         Self::Other(line)
     }
 }
 
-fn decision(word: &str) -> Option<(bool, bool)> {
-    match word {
-        "yes" | "accept" | "sí" | "si" | "bẹ́ẹ̀ni" => Some((true, true)),
-        "y" => Some((true, false)),
-        "no" | "reject" | "n" | "bẹ́ẹ̀kọ́" | "rárá" => Some((false, true)),
-        _ => None,
+/// What the words mean, with a number behind them or, for a yes or a no, also in front.
+fn command<'t>(words: &[&str], phrases: &Phrases) -> Option<Typed<'t>> {
+    let meaning = |words: &[&str]| phrases.command(&words.join(" "));
+    if let Some(command) = meaning(words) {
+        return with_number(command, None);
     }
+    let (last, before) = words.split_last()?;
+    if phrases.is_all(last) && meaning(before) == Some(Command::Stop) {
+        return Some(Typed::Stop(Which::All));
+    }
+    if let Some(number) = number(last) {
+        return with_number(meaning(before)?, Some(number));
+    }
+    let (first, behind) = words.split_first()?;
+    let number = number(first)?;
+    let decision = meaning(behind).filter(|command| matches!(command, Command::Decision { .. }))?;
+    with_number(decision, Some(number))
+}
+
+/// None where a number means nothing behind it.
+fn with_number<'t>(command: Command, number: Option<u32>) -> Option<Typed<'t>> {
+    Some(match (command, number) {
+        (Command::Decision { yes, whole }, question) => Typed::Decision { yes, whole, question },
+        (Command::MoreTime, question) => Typed::MoreTime(question),
+        (Command::Details, question) => Typed::Details(question),
+        (Command::Repeat, question) => Typed::Repeat(question),
+        (Command::Stop, session) => Typed::Stop(session.map_or(Which::Unsaid, Which::One)),
+        (_, Some(_)) => return None,
+        (Command::Status, None) => Typed::Status,
+        (Command::Quieter, None) => Typed::Quieter,
+        (Command::Louder, None) => Typed::Louder,
+        (Command::Hush, None) => Typed::Hush,
+        (Command::Faster, None) => Typed::Pace { faster: true },
+        (Command::Slower, None) => Typed::Pace { faster: false },
+        (Command::Quit, None) => Typed::Quit,
+        (Command::Help, None) => Typed::Help,
+    })
+}
+
+/// The same words without the number of a question in front or behind.
+pub(super) fn without_number(line: &str) -> &str {
+    let line = line.trim();
+    match (line.split_once(char::is_whitespace), line.rsplit_once(char::is_whitespace)) {
+        (Some((first, rest)), _) if number(first.trim_end_matches(',')).is_some() => rest.trim(),
+        (_, Some((rest, last))) if number(last.trim_end_matches(['.', '!', ','])).is_some() => {
+            rest.trim().trim_end_matches(',')
+        }
+        _ => line,
+    }
+}
+
+fn number(word: &str) -> Option<u32> {
+    word.parse().ok()
 }
 
 fn split(line: &str) -> (&str, &str) {
@@ -149,10 +167,10 @@ mod tests {
             ("stop all", Typed::Stop(Which::All)),
             ("stop 2", Typed::Stop(Which::One(2))),
             ("stop the music", Typed::Other("stop the music")),
-            ("answer stop", Typed::Answer { question: None, text: "stop" }),
-            ("answer 2 Lagos", Typed::Answer { question: Some(2), text: "Lagos" }),
-            ("answer 2", Typed::Answer { question: None, text: "2" }),
-            ("2 New York", Typed::Answer { question: Some(2), text: "New York" }),
+            ("answer stop", Typed::Answer { question: None, text: "stop", explicit: true }),
+            ("answer 2 Lagos", Typed::Answer { question: Some(2), text: "Lagos", explicit: true }),
+            ("answer 2", Typed::Answer { question: None, text: "2", explicit: true }),
+            ("2 New York", Typed::Answer { question: Some(2), text: "New York", explicit: false }),
             ("yes please", Typed::Other("yes please")),
             ("Yes.", decision(true, true, None)),
             ("no, 2!", decision(false, true, Some(2))),
@@ -165,7 +183,7 @@ mod tests {
             ("slower", Typed::Pace { faster: false }),
             ("faster please", Typed::Other("faster please")),
         ] {
-            assert_eq!(Typed::read(line), typed, "{line:?}");
+            assert_eq!(Typed::read(line, Phrases::of(&[])), typed, "{line:?}");
         }
     }
 }
