@@ -27,8 +27,8 @@ const REQUESTS: [Line; 11] = [
 ];
 const ANSWER: Line = line(
     "When it asks, type yes or no; no answer means no. Type repeat to hear the question again, more time to get more time, stop to stop the assistant, help for the rest, quit to end.",
-    "Cuando pregunte, escriba yes (sí) o no; sin respuesta es no. Escriba repeat para oír otra vez la pregunta, more time para tener más tiempo, stop para parar al asistente, help para lo demás, quit para terminar.",
-    "Bí ó bá béèrè, tẹ yes (bẹ́ẹ̀ni) tàbí no (bẹ́ẹ̀kọ́); bí o kò bá dáhùn, bẹ́ẹ̀kọ́ ni. Tẹ repeat láti tún gbọ́ ìbéèrè náà, more time fún àkókò sí i, stop láti dá olùrànlọ́wọ́ dúró, help fún ìyókù, quit láti parí.",
+    "Cuando pregunte, escriba sí o no; sin respuesta es no. Escriba repetir para oír otra vez la pregunta, más tiempo para tener más tiempo, parar para parar al asistente, ayuda para lo demás, salir para terminar.",
+    "Bí ó bá béèrè, tẹ bẹ́ẹ̀ni tàbí bẹ́ẹ̀kọ́; bí o kò bá dáhùn, bẹ́ẹ̀kọ́ ni. Tẹ tún sọ láti tún gbọ́ ìbéèrè náà, àkókò sí i fún àkókò sí i, dúró láti dá olùrànlọ́wọ́ dúró, ìrànlọ́wọ́ fún ìyókù, jáde láti parí.",
 );
 const ACCEPTS: Line = line(
     "Questions are answered without you: yes to each.",

@@ -138,7 +138,11 @@ pub(crate) fn once(request: &str, more: &[&str]) -> Vec<String> {
     let mut demo = Demo::start(&[&["--once", request], more].concat());
     demo.hangs_up();
     assert_eq!(demo.end(), 0, "{:#?}", demo.printed);
-    let begins = demo.printed.iter().position(|line| line.starts_with("notice: Listening to ")).unwrap();
+    let begins = demo
+        .printed
+        .iter()
+        .position(|line| line.starts_with("notice: ") && line.contains("http://"))
+        .unwrap();
     let mut told = demo.printed.split_off(begins + 1);
     let last = told.pop().unwrap();
     assert!(last.starts_with("notice: "), "{last}");

@@ -135,7 +135,7 @@ fn it_is_told_in_spanish_and_yoruba() {
         (
             "transfiere 20 euros a Ada",
             &["--auto", "accept"],
-            "ask: Question 1, from Demonstration assistant: ¿Puedo transferir 20 euros a Ada?",
+            "ask: Pregunta 1, de Demonstration assistant: ¿Puedo transferir 20 euros a Ada?",
         ),
     ] {
         let told = once(request, more);
