@@ -9,7 +9,7 @@ use aaep::event::Decision;
 use aaep::message::{ConfirmationReply, DeadlineExtend, Message, SessionStop};
 use aaep::recording::{Limits, Place, Recording, Sequence};
 use aaep::rule::{Face, Findings};
-use aaep::session::{Body, Confirmation, End, Resolution, Session, Step, Waiting};
+use aaep::session::{Body, Confirmation, End, MoreTime, Resolution, Session, Step, Waiting};
 use aaep::{ReplyToken, SessionId, SubscriptionId, Timestamp};
 
 const TOKEN: &str = "rpl_4f8a2e7d9c1b6a3f";
@@ -34,7 +34,10 @@ fn a_refused_step_leaves_the_session_as_it_was() {
         assert_eq!(refusal(&mut session, &at(3, body)), rule);
         assert_eq!(format!("{session:?}"), before, "after {rule}");
     }
-    assert_eq!(refusal(&mut session, &at(0, Body::Progress { percent: None })), "AAEP-3.2.5-7");
+    assert_eq!(
+        refusal(&mut session, &at(0, Body::Progress { percent: None, more_time: None })),
+        "AAEP-3.2.5-7"
+    );
     assert_eq!(format!("{session:?}"), before);
     take(&mut session, &at(3, completed("fetch", Some("call_1"))));
 }
@@ -283,6 +286,30 @@ fn a_token_is_never_used_in_another_session_either() {
     recording.event(&of("sess_2", at(3, question(TOKEN))), Place::default(), &mut findings);
     let rules: Vec<_> = findings.list().iter().map(|finding| finding.rule.id()).collect();
     assert!(rules.contains(&"AAEP-6.2.2-1"), "{rules:?}");
+}
+
+#[test]
+fn more_time_that_an_event_tells_moves_the_deadline() {
+    let more_time = |second, until| {
+        let more_time = Some(MoreTime { token: TOKEN, deadline: moment(until) });
+        at(second, Body::Progress { percent: None, more_time })
+    };
+    let deadline = |session: &Session| session.deadline_of(TOKEN);
+    let late = telling(31, "thinking", "reject", "timeout");
+    let mut session = asking();
+    take(&mut session.clone(), &late);
+    take(&mut session, &more_time(3, 91));
+    assert_eq!(deadline(&session), Some(moment(91).unix_millis()));
+    assert_eq!(refusal(&mut session, &late), "AAEP-6.4-1", "its time is not over");
+    take(&mut session, &more_time(4, 5));
+    assert_eq!(deadline(&session), Some(moment(91).unix_millis()), "never earlier");
+    take(&mut session, &more_time(5, 1_000_000));
+    assert_eq!(deadline(&session), Some(moment(1 + 10 * TIMEOUT).unix_millis()), "ten times at most");
+    take(&mut session, &telling(200, "thinking", "accept", "reply"));
+    let mut session = asking();
+    take(&mut session, &telling(3, "thinking", "reject", "reply"));
+    take(&mut session, &more_time(4, 91));
+    assert_eq!(refusal(&mut session, &at(5, irreversible("transfer", None))), "AAEP-4.5.3-1");
 }
 
 #[test]

@@ -5,6 +5,7 @@
 //   { say: announcement }     something for the queue (queue.js)
 //   { hush: session }         states of that session that wait to be said are stale
 //   { ask: question }         a question is open
+//   { moved: question }       a question can be answered for longer
 //   { settled: question }     a question is over; `question.outcome` says how, in parts
 //   { session: session }      a session is new, or has changed
 
@@ -22,8 +23,6 @@ const MOST_HELD = 16384;
 const LASTS = { terse: 4000, normal: 1500, detailed: 0 };
 /** A session that is quiet is heard of once in so long. */
 const QUIET_FOR = 60000;
-/** How the hub says that half, or a tenth, of a question's time is left. */
-const REMINDER = /^\d+ seconds are left to answer\.$/;
 /** Of what came while the connection was lost, so much is said one by one. */
 const FEW = 3;
 
@@ -34,6 +33,8 @@ export class Ear {
   quiet = false;
   #heard = new Set();
   #outputs = new Map();
+  /** Deadlines that were told of questions before the questions themselves. */
+  #moved = new Map();
   /** The least distance of our clock from the hub's that was seen: late events only make it larger. */
   #skew;
   /** While it is heard what was missed: what would have been said. */
@@ -178,17 +179,44 @@ export class Ear {
   }
 
   #progressed(event, session, now, effects) {
+    // The hub's own marks: no agent can set them.
+    const mark = object(object(event.extensions).sayso);
+    if (typeof mark.extended === "string") {
+      this.#extended(event, mark, session, now, effects);
+      return;
+    }
     const parts = tell(event, this.verbosity);
     if (parts.length === 0) return;
     effects.push({ log: entry(event, session, "progress", this.#named(session, parts), now) });
-    const asked = [...this.questions.values()].filter((question) => question.session === session.id);
-    if (asked.length > 0 && REMINDER.test(plain(parts))) {
-      const title = asked.length === 1 ? asked[0].title : [];
-      effects.push({ say: { parts: [...parts, ...title], session: session.id, critical: true, key: `time ${session.id}` } });
+    const asked = this.questions.get(mark.reminds_of);
+    if (asked !== undefined) {
+      const said = { parts: [...parts, ...asked.title], session: session.id, critical: true, key: `time ${asked.token}` };
+      if (asked.mine === undefined) effects.push({ say: said });
       return;
     }
     const said = { parts: this.#named(session, parts), session: session.id, key: `progress ${session.id}` };
     if (!this.quiet || event.urgency === "critical") effects.push({ say: said });
+  }
+
+  /** A question can be answered for longer, whoever asked for that. */
+  #extended(event, { extended, deadline }, session, now, effects) {
+    const until = Date.parse(deadline);
+    if (!Number.isFinite(until)) return;
+    const question = this.questions.get(extended);
+    if (question === undefined) {
+      // Who joins late is told so in front of the question.
+      if (this.#moved.size >= MOST_QUESTIONS) this.#moved.delete(this.#moved.keys().next().value);
+      this.#moved.set(extended, until);
+      return;
+    }
+    const mine = question.wished === true;
+    question.wished = false;
+    if (until <= question.deadline) return;
+    question.deadline = until;
+    const left = `About ${duration((until - this.hubTime(now)) / 1000)} are left`;
+    const parts = mine ? [own(`You have more time. ${left}.`)] : [own(`There is more time. ${left} to answer:`), ...question.title];
+    effects.push({ log: entry(event, session, "ask", parts, now) }, { moved: question });
+    if (question.mine === undefined) effects.push({ say: { parts, session: session.id, key: `time ${question.token}` } });
   }
 
   #wrote(event, session, now, effects) {
@@ -216,7 +244,10 @@ export class Ear {
     }
     const question = asQuestion(event, session, this.verbosity);
     const asked = Date.parse(event.timestamp);
-    question.deadline = (Number.isFinite(asked) ? asked : this.hubTime(now)) + question.seconds * 1000;
+    question.asked = Number.isFinite(asked) ? asked : this.hubTime(now);
+    question.deadline = Math.max(question.asked + question.seconds * 1000, this.#moved.get(token) ?? 0);
+    this.#moved.delete(token);
+    question.text.push(own(`You have ${duration((question.deadline - this.hubTime(now)) / 1000)}. ${question.otherwise}`));
     this.questions.set(token, question);
     this.#missed?.questions.add(token);
     session.state = "awaiting_input";
@@ -303,7 +334,6 @@ function asQuestion(event, session, verbosity) {
     ? `Without an answer it counts as ${event.default_decision === "accept" ? "yes" : "no"}.`
     : "Without an answer the agent goes on without knowing.";
   const body = [...text];
-  text.push(own(`You have ${duration(seconds)}. ${otherwise}`));
   const words = summary(event, verbosity);
   // It says the same in other words: more to read, for those who want that.
   const details = verbosity !== "detailed" || words === undefined || words === asked ? [] : [theirs(event, words)];
@@ -328,6 +358,7 @@ function asQuestion(event, session, verbosity) {
     choices,
     kinds: kinds.length > 0 ? kinds : [choices.length > 0 ? "multiple_choice" : "freetext"],
     mine: undefined,
+    wished: false,
     outcome: undefined,
   };
 }

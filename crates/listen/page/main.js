@@ -77,6 +77,7 @@ function perform(effects) {
     if (effect.hush !== undefined) voice.drop((one) => one.stale && one.session === effect.hush);
     if (effect.session !== undefined) sessions.update(effect.session);
     if (effect.ask !== undefined) questions.ask(effect.ask);
+    if (effect.moved !== undefined) questions.moved(effect.moved);
     if (effect.settled !== undefined) questions.settled(effect.settled);
     if (effect.say !== undefined) voice.say(effect.say);
   }

@@ -25,8 +25,13 @@ export class Questions {
 
   ask(question) {
     this.#open.set(question.token, question);
-    this.#remind(question);
+    question.timers = [];
     this.#draw();
+  }
+
+  /** A question has more time; whoever is looking at it sees so. */
+  moved(question) {
+    if (this.#dialog?.question === question) this.#dialog.showTime();
   }
 
   /** Shows a question whose turn has come. What to say instead, where another one is being answered. */
@@ -50,7 +55,7 @@ export class Questions {
   settled(question) {
     this.#open.delete(question.token);
     question.timers?.forEach(clearTimeout);
-    this.#voice.drop((one) => one.show === question.token || one.key === `time ${question.session}`);
+    this.#voice.drop((one) => one.show === question.token || one.key === `time ${question.token}`);
     this.#draw();
     if (this.#dialog?.question !== question) return;
     if (question.mine !== undefined) {
@@ -111,21 +116,27 @@ export class Questions {
     this.#draw();
   }
 
+  /** Asks for more time. It is had once the hub says so, which tells everybody (`moved`). */
   async #extend(dialog, question) {
+    if (question.deadline >= question.asked + question.seconds * 1000 * MOST_TIMES) {
+      this.#voice.say({ parts: [own(`There is no more time to be had. ${this.#left(question)}`)] });
+      return;
+    }
+    question.wished = true;
     try {
       await this.#hub.extend(question);
     } catch (error) {
+      question.wished = false;
       dialog.fail(`More time could not be asked for. ${error.message}`);
       return;
     }
-    const most = question.asked + question.seconds * 1000 * MOST_TIMES;
-    const longer = Math.min(question.deadline + question.seconds * 1000, most);
-    const more = longer > question.deadline;
-    question.deadline = longer;
-    this.#remind(question);
-    dialog.showTime();
-    const text = more ? "You have more time." : "There is no more time to be had.";
-    this.#voice.say({ parts: [own(`${text} ${this.#left(question)}`)] });
+    question.timers.push(
+      setTimeout(() => {
+        if (!question.wished) return;
+        question.wished = false;
+        this.#voice.say({ parts: [own(`The hub has not given more time. ${this.#left(question)}`)] });
+      }, UNCONFIRMED),
+    );
   }
 
   async #stop(dialog, question) {
@@ -135,22 +146,6 @@ export class Questions {
 
   #left(question) {
     return `About ${duration((question.deadline - this.#hub.time()) / 1000)} are left.`;
-  }
-
-  /** Half and a tenth of the time are told, and nothing in between. Of longer questions the hub tells it. */
-  #remind(question) {
-    question.timers?.forEach(clearTimeout);
-    question.timers = [];
-    question.asked ??= question.deadline - question.seconds * 1000;
-    if (question.seconds > 60) return;
-    const total = question.deadline - question.asked;
-    for (const rest of [0.5, 0.1]) {
-      const wait = question.deadline - total * rest - this.#hub.time();
-      if (wait <= 0) continue;
-      const text = own(`${duration((total * rest) / 1000)} are left to answer:`);
-      const say = () => this.#voice.say({ parts: [text, ...question.title], critical: true, key: `time ${question.session}` });
-      question.timers.push(setTimeout(say, wait));
-    }
   }
 
   #draw() {

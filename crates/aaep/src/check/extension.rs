@@ -7,6 +7,7 @@ use crate::form::{is_id, is_prefix, is_reserved_prefix};
 use crate::id::{ReplyToken, SessionId};
 use crate::json::{Kind, Value};
 use crate::rule::{self, Findings, Rule};
+use seal::Timestamp;
 
 /// The extension that sayso itself uses: its prefix, and its context (design, decision 15).
 pub(crate) const SAYSO: (&str, &str) = ("sayso", "urn:sayso:context:v1");
@@ -88,7 +89,14 @@ fn check_ours(body: Value<'_>, path: &Path<'_>, findings: &mut Findings) {
         let text = value.text();
         let text = text.as_deref();
         let expected = match &*name {
-            "reply_token" if !text.is_some_and(|text| is_id(ReplyToken::PREFIX, text)) => "a reply token",
+            "reply_token" | "extended" | "reminds_of"
+                if !text.is_some_and(|text| is_id(ReplyToken::PREFIX, text)) =>
+            {
+                "a reply token"
+            }
+            "deadline" if text.is_none_or(|text| Timestamp::parse_rfc3339(text).is_err()) => {
+                "a time, as RFC 3339 writes it"
+            }
             "parent_session_id" if !text.is_some_and(|text| is_id(SessionId::PREFIX, text)) => "a session id",
             "decision" if !matches!(text, Some("accept" | "reject")) => "accept or reject",
             "by" if !matches!(text, Some("reply" | "timeout" | "closure" | "unreachable" | "cancelled")) => {

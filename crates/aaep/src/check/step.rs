@@ -8,7 +8,7 @@ use super::members::Places;
 use super::table::Table;
 use crate::event::EventType;
 use crate::json::Value;
-use crate::session::{Body, Clarification, Confirmation, Resolution, Step};
+use crate::session::{Body, Clarification, Confirmation, MoreTime, Resolution, Step};
 use seal::Timestamp;
 
 /// Takes what order depends on; nothing if the event does not name its session.
@@ -84,6 +84,7 @@ impl<'d> Fields<'_, 'd> {
                     .value("progress")
                     .and_then(|it| it.member("percent")?.number())
                     .map(|it| it.as_f64()),
+                more_time: self.more_time(),
             },
             EventType::ToolInvoked => Body::ToolInvoked {
                 tool: self.text("tool")?,
@@ -107,6 +108,11 @@ impl<'d> Fields<'_, 'd> {
             EventType::HandoffRequested => Body::Handoff,
             EventType::Other(_) => Body::Other,
         })
+    }
+
+    fn more_time(&self) -> Option<MoreTime<Cow<'d, str>>> {
+        let deadline = Timestamp::parse_rfc3339(&self.our_text("deadline")?).ok()?;
+        Some(MoreTime { token: self.our_text("extended")?, deadline })
     }
 
     fn confirmation(&self) -> Option<Confirmation<Cow<'d, str>>> {

@@ -23,7 +23,7 @@ pub(crate) mod terms;
 mod tool;
 mod waiting;
 
-pub use step::{Body, Clarification, Confirmation, Resolution, Step};
+pub use step::{Body, Clarification, Confirmation, MoreTime, Resolution, Step};
 pub use waiting::Waiting;
 
 use crate::message::{ClarificationReply, ConfirmationReply, DeadlineExtend};
@@ -314,9 +314,12 @@ impl Open {
                 let left = self.chains.change(agent, from, to, self.tools.any_open(agent), findings);
                 self.questions.state_changed(agent, left, to, step, findings);
             }
-            Body::Progress { percent } => {
+            Body::Progress { percent, more_time } => {
                 self.chains.progress(agent, *percent, step.at, findings);
-                self.questions.progress();
+                match more_time {
+                    Some(told) => self.questions.has_more_time(told),
+                    None => self.questions.progress(),
+                }
             }
             Body::ToolInvoked { tool, call, high_risk, irreversible, digest } => {
                 let wish = question::Wish {

@@ -8,7 +8,7 @@
 
 use super::question::{About, Heard, Question, Status, Wish};
 use super::terms::{self, Ruling, ruling};
-use super::{Clarification, Confirmation, Step, Waiting};
+use super::{Clarification, Confirmation, MoreTime, Step, Waiting};
 use crate::fingerprint::Seen;
 use crate::message::{ClarificationReply, ConfirmationReply, DeadlineExtend};
 use crate::rule::{self, Findings, Rule};
@@ -190,6 +190,16 @@ impl Questions {
         {
             let later = terms::extended(asked, question.timeout_seconds, deadline, wish.seconds);
             question.deadline_millis = Some(later);
+        }
+    }
+
+    /// An event tells that a question can be answered for longer. It is believed as far as a person can ask for it.
+    pub(super) fn has_more_time(&mut self, told: &MoreTime<&str>) {
+        let question = self.list.iter_mut().find(|question| &*question.token == told.token);
+        let Some(question) = question.filter(|question| question.status == Status::Open) else { return };
+        if let (Some(asked), Some(deadline)) = (question.asked_millis, question.deadline_millis) {
+            let most = terms::extended(asked, question.timeout_seconds, deadline, Some(u64::MAX));
+            question.deadline_millis = Some(told.deadline.unix_millis().clamp(deadline, most));
         }
     }
 

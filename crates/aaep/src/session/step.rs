@@ -50,6 +50,8 @@ pub enum Body<S> {
     Progress {
         /// Per cent done, if said.
         percent: Option<f64>,
+        /// The question that has more time now, if it says one (`extensions.sayso.extended`).
+        more_time: Option<MoreTime<S>>,
     },
     /// `agent.tool.invoked`
     ToolInvoked {
@@ -162,6 +164,15 @@ pub struct Resolution<S> {
     pub by: Option<S>,
 }
 
+/// A question that can be answered for longer, as an event tells it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MoreTime<S> {
+    /// The question's token.
+    pub token: S,
+    /// Until when.
+    pub deadline: Timestamp,
+}
+
 impl<S> Step<S> {
     /// The same step, each of its strings seen through `f`.
     pub fn map<'a, T>(&'a self, f: &mut impl FnMut(&'a S) -> T) -> Step<T> {
@@ -198,7 +209,12 @@ impl<S> Body<S> {
             Body::Errored => Body::Errored,
             Body::Cancelled => Body::Cancelled,
             Body::State { from, to } => Body::State { from: f(from), to: f(to) },
-            Body::Progress { percent } => Body::Progress { percent: *percent },
+            Body::Progress { percent, more_time } => Body::Progress {
+                percent: *percent,
+                more_time: more_time
+                    .as_ref()
+                    .map(|it| MoreTime { token: f(&it.token), deadline: it.deadline }),
+            },
             Body::ToolInvoked { tool, call, high_risk, irreversible, digest } => Body::ToolInvoked {
                 tool: f(tool),
                 call: call.as_ref().map(&mut *f),

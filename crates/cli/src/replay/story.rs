@@ -273,10 +273,13 @@ fn happens(step: &Step<Cow<'_, str>>) -> (Lane, Turn, String, String) {
             let text = format!("From {} to {}.", name(from), name(to));
             (Lane::State, Turn::Happens, to.to_string(), text)
         }
-        Body::Progress { percent: Some(percent) } => {
+        Body::Progress { more_time: Some(_), .. } => {
+            simple(Lane::Progress, Turn::Happens, "The person has more time to answer.")
+        }
+        Body::Progress { percent: Some(percent), .. } => {
             (Lane::Progress, Turn::Happens, String::new(), format!("It is at {percent:.0} percent."))
         }
-        Body::Progress { percent: None } => simple(Lane::Progress, Turn::Happens, "It goes on."),
+        Body::Progress { percent: None, .. } => simple(Lane::Progress, Turn::Happens, "It goes on."),
         Body::ToolInvoked { tool, call, high_risk, irreversible, .. } => {
             let mut text = format!("{} is called.", tool_name(tool, call.as_deref()));
             if *high_risk {

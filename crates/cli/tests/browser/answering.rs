@@ -219,12 +219,22 @@ fn more_time_and_a_stop() {
     let mut page = listening(&hub, &mut browser);
     let client = hub.client();
     let session = client.start();
+    let mut other = listening(&hub, &mut browser);
     let token = client.ask(&session);
     asked(&mut page);
+    asked(&mut other);
     let path = format!("/agent/v1/sessions/{session}/replies/{token}");
     tab_to(&mut page, "button \"More time\"");
     page.press("Enter");
     hears(&mut page, "You have more time. About 4 minutes are left.");
+    // Others have it too, and are told so.
+    hears(&mut other, "There is more time. About 4 minutes are left to answer: Send 5 euro to Ben.");
+    other.wait(&format!("{DIALOG}.innerText.includes('About 4 minutes are left.')"));
+    assert_eq!(
+        said(&mut page).iter().filter(|one| one.contains("more time")).count(),
+        1,
+        "and who asked once"
+    );
     assert!(page.focused().starts_with("button \"More time\""), "{}", page.focused());
     tab_to(&mut page, "button \"Stop the agent\"");
     page.press("Enter");

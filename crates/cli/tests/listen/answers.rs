@@ -105,9 +105,14 @@ fn the_person_gets_more_time_and_can_stop_the_agent() {
     let token = agent.asks();
     person.hears("ask: Type");
     person.types("more time");
-    person.hears("ask: You asked for more time. Question 1 now stays open for 4 minutes.");
+    let heard = person.hears("stays open");
+    assert_eq!(heard[heard.len() - 2], "ask: You asked for more time.");
+    assert!(heard[heard.len() - 1].starts_with("ask: There is more time for question 1."), "{heard:#?}");
+    assert!(has_more_time(&heard[heard.len() - 1]), "{heard:#?}");
     person.types("repeat");
-    person.hears("ask: You have 4 minutes.");
+    let heard = person.hears("ask: You have ");
+    assert!(has_more_time(&heard[heard.len() - 1]), "{heard:#?}");
+    assert!(!heard.iter().any(|line| line.contains("more time")), "it is said once: {heard:#?}");
     person.types("stop");
     assert!(agent.waits(&token, 30).contains("stopped"), "{}", agent.waits(&token, 0));
     let heard = person.hears("session: local was stopped by a person.");
@@ -115,6 +120,35 @@ fn the_person_gets_more_time_and_can_stop_the_agent() {
     assert!(heard.contains(&"answer: Question 1 is withdrawn: it is not done.".to_owned()), "{heard:#?}");
     person.types("stop");
     person.hears("error: No agent is at work.");
+}
+
+/// Whether a line tells of more than the two minutes that a question had at first, however slow all this was.
+fn has_more_time(line: &str) -> bool {
+    line.contains("4 minutes") || line.contains("3 minutes")
+}
+
+#[test]
+fn more_time_that_one_listener_asked_for_is_told_to_the_others() {
+    let hub = Hub::open();
+    let (mut one, mut other) = (Person::is_there(&hub.address, &[]), Person::is_there(&hub.address, &[]));
+    let agent = Agent::starts(hub.client());
+    let token = agent.asks();
+    other.hears("ask: Type");
+    one.hears("ask: Type");
+    one.types("more time");
+    one.hears("There is more time");
+    let heard = other.hears("more time");
+    let [told] = &heard[..] else { panic!("{heard:#?}") };
+    assert!(told.starts_with("ask: There is more time for question 1. It now stays open for"), "{told}");
+    assert!(has_more_time(told), "{told}");
+    // Who joins now has the same time.
+    let mut late = Person::is_there(&hub.address, &[]);
+    let heard = late.hears("ask: Type");
+    let time = heard.iter().find(|line| line.starts_with("ask: You have ")).unwrap();
+    assert!(has_more_time(time), "{time}");
+    assert!(!heard.iter().any(|line| line.contains("more time")), "{heard:#?}");
+    other.types("no");
+    assert!(agent.waits(&token, 30).contains(r#""decision":"reject""#));
 }
 
 #[test]

@@ -8,6 +8,7 @@ use aaep::rule::Finding;
 use aaep::{ReplyToken, SubscriptionId};
 use seal::Digest;
 
+use super::told::{self, Told};
 use super::{After, Core, Write};
 use crate::Principal;
 use crate::command::{Answer, Output, RequestId};
@@ -166,11 +167,10 @@ impl Core {
             match outcome {
                 Outcome::Resolved(resolution) => self.tell_resolution(&resolution, now),
                 Outcome::Reminder(reminder) => {
-                    let seconds = reminder.remaining / 1000;
-                    let said = format!(
-                        r#"{{"type":"aaep:agent.progress.updated","urgency":"normal","localization_hints":{{"primary_language":"en"}},"progress":{{"description":"{seconds} seconds are left to answer."}},"summary_normal":"{seconds} seconds are left to answer."}}"#
-                    );
-                    self.say_itself(reminder.session.as_str(), &said, &[], now);
+                    self.tell(reminder.session.as_str(), &told::reminder(&reminder), now);
+                }
+                Outcome::Extended(extended) => {
+                    self.tell(extended.session.as_str(), &told::more_time(&extended, now), now);
                 }
                 Outcome::Stopped(stopped) => {
                     let said = r#"{"type":"aaep:agent.session.cancelled","cancelled_by":"user","localization_hints":{"primary_language":"en"},"summary_normal":"The person stopped the session."}"#;
@@ -180,6 +180,10 @@ impl Core {
                 _ => {}
             }
         }
+    }
+
+    fn tell(&mut self, session: &str, told: &Told, now: i64) {
+        self.say_itself(session, &told.said, &[(SAYSO_EXTENSION, &told.mark)], now);
     }
 
     fn stage_resolution(&mut self, resolution: &Resolution) {

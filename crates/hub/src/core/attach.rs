@@ -11,6 +11,7 @@ use journal::Position;
 use super::agent::requested_by;
 use super::lanes::{Left, is_timed, leave, resumes_from, shaper};
 use super::subscription::Subscription;
+use super::told::{self, Told};
 use super::{After, Core, Heard};
 use crate::command::{Answer, Output};
 use crate::compose::{self, SAYSO_EXTENSION, Stamp};
@@ -291,9 +292,14 @@ impl Core {
                 .of_session(&live.id)
                 .filter(|question| question.is_open())
                 .filter(|one| if one.is_confirmation() { wants.confirmations } else { wants.clarifications })
-                .map(|question| question.event.clone())
+                .map(|question| (question.event.clone(), more_time(question, now)))
                 .collect();
-            for event in open {
+            for (event, more_time) in open {
+                // The question itself tells the time that it had at first.
+                if let Some(told) = more_time {
+                    let mark = [(SAYSO_EXTENSION, told.mark.as_str())];
+                    frames.extend(self.own_frame(&session, &told.said, &mark, now));
+                }
                 frames.extend(self.stored_frame(event.as_str()));
             }
         }
@@ -317,6 +323,28 @@ impl Core {
 
     /// A state.changed that says where a session is (§8.7, C-E15): from and to are the same.
     fn summary(&mut self, session: &str, gap: bool, now: i64) -> Option<Arc<Frame>> {
+        let live = self.sessions.get(session)?;
+        let mut said = Writer::default();
+        said.open_object();
+        for (name, text) in
+            [("type", "aaep:agent.state.changed"), ("from_state", &live.state), ("to_state", &live.state)]
+        {
+            said.key(name);
+            said.text(text);
+        }
+        said.close_object();
+        let why: &[_] = if gap { &[(SAYSO_EXTENSION, r#"{"gap":true}"#)] } else { &[] };
+        self.own_frame(session, &said.finish(), why, now)
+    }
+
+    /// An event for one listener alone, on no disk: it tells of what is.
+    fn own_frame(
+        &mut self,
+        session: &str,
+        said: &str,
+        extra: &[(&str, &str)],
+        now: i64,
+    ) -> Option<Arc<Frame>> {
         let id = self.new_id("evt_", now);
         let live = self.sessions.get(session)?;
         let timestamp = aaep::Timestamp::from_unix_millis(now)?.to_string();
@@ -328,22 +356,18 @@ impl Core {
             hints: None,
             state: None,
         };
-        let mut said = Writer::default();
-        said.open_object();
-        for (name, text) in
-            [("type", "aaep:agent.state.changed"), ("from_state", &live.state), ("to_state", &live.state)]
-        {
-            said.key(name);
-            said.text(text);
-        }
-        said.close_object();
-        let said = said.finish();
         let mut tape = Tape::default();
-        let why: &[_] = if gap { &[(SAYSO_EXTENSION, r#"{"gap":true}"#)] } else { &[] };
-        let text = compose::event(&tape.read(&said).ok()?.root(), &stamp, why, &[]).ok()?;
+        let text = compose::event(&tape.read(said).ok()?.root(), &stamp, extra, &[]).ok()?;
         let frame = Frame::event(&id, &text, self.position, false);
         Some(Arc::new(frame.of_session(session, Part::Other)))
     }
+}
+
+/// That a question has more time than its event says, if it has.
+fn more_time(question: &aaep::consent::Question, now: i64) -> Option<Told> {
+    let first = i64::try_from(question.timeout_seconds).unwrap_or(i64::MAX).saturating_mul(1000);
+    let moved = question.deadline > question.asked.saturating_add(first);
+    moved.then(|| told::more_time_before(&question.token, question.deadline, now))
 }
 
 /// What came after the event that a listener had last is not known any more, or never was.

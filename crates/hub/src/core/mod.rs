@@ -18,6 +18,7 @@ mod publish;
 mod restore;
 mod running;
 mod subscription;
+mod told;
 mod trim;
 mod waits;
 mod watch;

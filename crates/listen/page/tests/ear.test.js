@@ -246,11 +246,57 @@ test("the words are those of the verbosity", () => {
 test("that time runs out is told of the question, also to who wants it quiet", () => {
   const ear = new Ear();
   ear.quiet = true;
-  const reminder = () => event("progress.updated", { progress: { description: "x" }, summary_normal: "60 seconds are left to answer." });
+  const reminder = (token) =>
+    event("progress.updated", {
+      progress: { description: "x" },
+      summary_normal: "60 seconds are left to answer.",
+      ...(token === undefined ? {} : { extensions: { sayso: { reminds_of: token } } }),
+    });
   hear(ear, started());
-  assert.deepEqual(says(hear(ear, reminder())), [], "nobody was asked");
-  hear(ear, confirmation());
-  assert.deepEqual(says(hear(ear, reminder())), ["60 seconds are left to answer. Send 5 euro to Ben."]);
-  hear(ear, confirmation({ reply_token: "rpl_2" }));
-  assert.deepEqual(says(hear(ear, reminder())), ["60 seconds are left to answer."], "of which is not known");
+  assert.deepEqual(says(hear(ear, reminder("rpl_1"))), [], "nobody was asked");
+  hear(ear, confirmation(), confirmation({ reply_token: "rpl_2", action: "Write to Ann." }));
+  assert.deepEqual(says(hear(ear, reminder("rpl_1"))), ["60 seconds are left to answer. Send 5 euro to Ben."]);
+  assert.deepEqual(says(hear(ear, reminder("rpl_2"))), ["60 seconds are left to answer. Write to Ann."]);
+  assert.deepEqual(says(hear(ear, reminder(undefined))), [], "words alone are an agent's");
+  ear.answered("rpl_1", "accept");
+  assert.deepEqual(says(hear(ear, reminder("rpl_1"))), [], "it is answered");
+});
+
+const moreTime = (until, more) =>
+  event("progress.updated", {
+    progress: { description: "x" },
+    summary_normal: "There is more time.",
+    extensions: { sayso: { extended: "rpl_1", deadline: new Date(until).toISOString() } },
+    ...more,
+  });
+
+test("more time is had by everybody who listens, and told once", () => {
+  const ear = new Ear();
+  hear(ear, started(), confirmation());
+  const { asked, deadline } = ear.questions.get("rpl_1");
+  assert.equal(deadline, asked + 120000);
+  const told = hear(ear, moreTime(asked + 241000));
+  assert.deepEqual(says(told), ["There is more time. About 4 minutes are left to answer: Send 5 euro to Ben."]);
+  assert.deepEqual(logs(told), says(told));
+  assert.equal(told.filter((effect) => effect.moved?.deadline === asked + 241000).length, 1);
+  assert.deepEqual(says(hear(ear, moreTime(asked + 241000))), [], "once");
+  assert.deepEqual(says(hear(ear, moreTime(asked + 1000))), [], "and never less");
+  assert.equal(ear.questions.get("rpl_1").deadline, asked + 241000);
+  ear.questions.get("rpl_1").wished = true;
+  assert.deepEqual(says(hear(ear, moreTime(asked + 365000))), ["You have more time. About 6 minutes are left."]);
+  assert.equal(ear.questions.get("rpl_1").wished, false);
+  const words = moreTime(asked + 999000, { extensions: { other: { extended: "rpl_1", deadline: "2099-01-01T00:00:00Z" } } });
+  hear(ear, words, moreTime(0, { extensions: { sayso: { extended: "rpl_1", deadline: "never" } } }));
+  assert.equal(ear.questions.get("rpl_1").deadline, asked + 365000, "only the hub's mark counts");
+});
+
+test("who joins late has the time that is left", () => {
+  const ear = new Ear();
+  const question = confirmation();
+  const asked = Date.parse(question.timestamp);
+  last += 150;
+  hear(ear, event("state.changed", { from_state: "awaiting_input", to_state: "awaiting_input" }));
+  assert.deepEqual(says(hear(ear, moreTime(asked + 240000))), []);
+  const [said] = says(hear(ear, question));
+  assert.ok(said.endsWith("You have 88 seconds. Without an answer it counts as no."), said);
 });

@@ -77,17 +77,17 @@ impl Ear {
         Ok(Message::ClarificationReply(reply).to_json())
     }
 
-    /// Asks for more time, as much again as the question had at first: the message to send.
+    /// Asks for more time, as much again as the question had at first: the message to send. It is had once the hub says so.
     pub fn more_time(&mut self, number: u32, now: i64) -> Result<String, NotAnswered> {
         let (at, timestamp) = self.answerable(number, now)?;
         let subscription = self.subscription.clone().ok_or(NotAnswered::NotConnected)?;
-        let question = self.questions.get_mut(at).ok_or(NotAnswered::NotOpen)?;
+        let question = self.questions.get(at).ok_or(NotAnswered::NotOpen)?;
         let deadline = consent::extended(question.asked, question.timeout_seconds, question.deadline, None);
         if deadline <= question.deadline {
             return Err(NotAnswered::NoMoreTime);
         }
-        question.extend(deadline, now);
         let wish = DeadlineExtend::new(question.token.clone(), subscription, timestamp);
+        self.wished(number, now);
         Ok(Message::DeadlineExtend(wish).to_json())
     }
 
@@ -125,7 +125,7 @@ impl Ear {
     }
 
     /// A question comes: it is said, and can be answered from now on.
-    pub(super) fn open(&mut self, question: Question, event: &Event, now: i64) {
+    pub(super) fn open(&mut self, mut question: Question, event: &Event, now: i64) {
         if let Some(known) = self.questions.iter().find(|known| known.token == question.token) {
             let text = self.phrases.came_again(known.number);
             let mut again = spoken(event, Kind::Error, text);
@@ -152,6 +152,9 @@ impl Ear {
             return self.say(spoken(event, Kind::Error, text));
         }
         self.questions_known += 1;
+        if let Some(deadline) = self.told_deadline(question.token.as_str()) {
+            question.deadline = question.deadline.max(deadline);
+        }
         let mut question = question.opened(self.questions_known, now);
         let text = if self.history {
             question.reminders.clear();
@@ -275,6 +278,7 @@ impl Ear {
 
     /// Reminders of time, and questions that are over.
     pub(super) fn wake_questions(&mut self, now: i64) {
+        self.wake_wishes(now);
         let mut said = Vec::new();
         for question in &mut self.questions {
             let passed = question.reminders.iter().filter(|at| **at <= now).count();
@@ -309,7 +313,7 @@ impl Ear {
 }
 
 /// An announcement about a question, in sayso's own words.
-fn about(phrases: &Phrases, question: &Question, kind: Kind, text: String) -> Announcement {
+pub(super) fn about(phrases: &Phrases, question: &Question, kind: Kind, text: String) -> Announcement {
     let mut announcement = Announcement::own(kind, text);
     announcement.language = Some(phrases.language().into());
     announcement.session = Some(question.session.clone());

@@ -1,6 +1,6 @@
 //! The core of a listener: events in, announcements and questions out.
 //!
-//! - `question`: what is open; `answer`: what the person says to it.
+//! - `question`: what is open; `answer`: what the person says to it; `time`: what the hub says of its time.
 //! - `track`: what is known of a session, and how far its outputs were heard.
 //! - `tell`: what is said of each event, and when; `words`: the sentences.
 //! - `seen`: ids, so that nothing is said twice.
@@ -11,6 +11,7 @@ mod seen;
 mod tell;
 #[cfg(test)]
 mod tests;
+mod time;
 mod track;
 mod words;
 
@@ -77,6 +78,8 @@ pub struct Ear {
     questions_known: u32,
     /// Tokens of questions that are closed.
     closed: Seen,
+    /// Deadlines that were told of questions before the questions themselves.
+    moved: VecDeque<(String, i64)>,
     /// When a question was last closed by something else than this person's answer.
     surprised: Option<i64>,
     subscription: Option<SubscriptionId>,
@@ -107,6 +110,7 @@ impl Ear {
             sessions_known: 0,
             questions: Vec::new(),
             questions_known: 0,
+            moved: VecDeque::new(),
             surprised: None,
             subscription: None,
             history: false,
@@ -220,6 +224,7 @@ impl Ear {
                 .copied()
                 .into_iter()
                 .chain(question.unsure)
+                .chain(question.wished)
                 .chain([question.deadline.saturating_add(OVERDUE)])
         });
         held.chain(questions).chain(self.shaper.next_deadline()).min()
@@ -292,6 +297,9 @@ impl Ear {
         }
         if disorder {
             self.notice(&event, self.phrases.wrong_order);
+        }
+        if self.takes_time(&event, now) {
+            return;
         }
         self.shaper.push(&Arc::new(event));
         self.drain(now);

@@ -40,6 +40,8 @@ pub struct Question {
     pub(super) ahead: i64,
     /// Unless it is told again by then, it is over.
     pub(super) unsure: Option<i64>,
+    /// More time was asked for; until then the hub says whether there is.
+    pub(super) wished: Option<i64>,
     /// When half, and a tenth, of the time is left, unless it was said.
     pub(super) reminders: Vec<i64>,
 }
@@ -182,6 +184,7 @@ impl Question {
             is_answered: false,
             ahead: 0,
             unsure: None,
+            wished: None,
             reminders: Vec::new(),
         }
     }
@@ -206,9 +209,24 @@ impl Question {
         now.saturating_sub(self.ahead)
     }
 
-    pub(super) fn extend(&mut self, deadline: i64, now: i64) {
+    /// The hub told, at that time by its clock, that it can be answered until then; says whether that is later than was known.
+    pub(super) fn moved(&mut self, deadline: i64, told: i64, now: i64) -> bool {
+        // It was not this clock that was wrong: the question was heard late, and was open for longer than it said.
+        let late = now.saturating_sub(told);
+        if self.ahead > 0 && late < self.ahead.saturating_sub(CLOCKS) {
+            let ahead = if now < deadline { 0 } else { late.max(0) };
+            let by = self.ahead.saturating_sub(ahead);
+            self.asked = self.asked.saturating_sub(by);
+            self.deadline = self.deadline.saturating_sub(by);
+            self.ahead = ahead;
+        }
+        let deadline = deadline.saturating_add(self.ahead);
+        if deadline <= self.deadline {
+            return false;
+        }
         self.deadline = deadline;
         self.set_reminders(now);
+        true
     }
 
     fn set_reminders(&mut self, now: i64) {

@@ -175,11 +175,6 @@ impl Ear {
             Verbosity::Terse => PROGRESS_TERSE,
             _ => PROGRESS,
         };
-        let asks = self.questions.iter().any(|question| question.session == event.envelope.session_id);
-        if asks && reminds(&text) {
-            // The hub reminds of the time that is left; here that is said in the words of the question.
-            return;
-        }
         let mut announcement = spoken(event, Kind::Progress, text);
         if event.envelope.urgency.is_none() {
             announcement.urgency = Urgency::Background;
@@ -233,12 +228,6 @@ impl Ear {
             session.held_progress = None;
         }
     }
-}
-
-/// Whether progress is the hub's reminder of a question's time, which has no other sign than its words.
-fn reminds(text: &str) -> bool {
-    let count = text.strip_suffix(" seconds are left to answer.");
-    count.is_some_and(|count| !count.is_empty() && count.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
 /// An announcement of an event.

@@ -70,6 +70,7 @@ pub(super) static ENGLISH: Phrases = Phrases {
     not_taken: "It does not take such an answer.",
     not_connected: "There is no connection, so your answer was not sent.",
     no_more_time: "It has all the time that it can have.",
+    more_time_asked: "You asked for more time.",
     was_accepted: "accept",
     was_rejected: "reject",
     was_in_words: "in words",
@@ -253,8 +254,12 @@ pub(super) static ENGLISH: Phrases = Phrases {
     you_answer: |number, text| format!("You answer question {number}: {text}"),
     does_not_take: |number, how| format!("Question {number} does not take that. {how}"),
     question_trouble: |number, why| format!("Question {number}: {why}"),
-    more_time_asked: |number, left| {
-        format!("You asked for more time. Question {number} now stays open for {left}.")
+    more_time_had: |number, left| {
+        format!("There is more time for question {number}. It now stays open for {left}.")
+    },
+    more_time_was_given: |number| format!("More time was given for question {number}."),
+    more_time_not_given: |number, left| {
+        format!("The hub has not given question {number} more time. It stays open for {left}.")
     },
     session_does: |number, agent, doing| format!("Session {number}, {agent}. {doing}"),
     is_answered: |number| format!("Question {number} is answered; what becomes of it is not known yet."),

@@ -71,6 +71,7 @@ pub(super) static SPANISH: Phrases = Phrases {
     not_taken: "No admite esa respuesta.",
     not_connected: "No hay conexión, así que su respuesta no se envió.",
     no_more_time: "Tiene ya todo el tiempo que puede tener.",
+    more_time_asked: "Ha pedido más tiempo.",
     was_accepted: "aceptada",
     was_rejected: "rechazada",
     was_in_words: "con palabras",
@@ -264,8 +265,12 @@ pub(super) static SPANISH: Phrases = Phrases {
     you_answer: |number, text| format!("Usted responde a la pregunta {number}: {text}"),
     does_not_take: |number, how| format!("La pregunta {number} no admite eso. {how}"),
     question_trouble: |number, why| format!("Pregunta {number}: {why}"),
-    more_time_asked: |number, left| {
-        format!("Ha pedido más tiempo. La pregunta {number} sigue abierta ahora {left}.")
+    more_time_had: |number, left| {
+        format!("Hay más tiempo para la pregunta {number}. Sigue abierta ahora {left}.")
+    },
+    more_time_was_given: |number| format!("Se dio más tiempo para la pregunta {number}."),
+    more_time_not_given: |number, left| {
+        format!("El centro no ha dado más tiempo para la pregunta {number}. Sigue abierta {left}.")
     },
     session_does: |number, agent, doing| format!("Sesión {number}, {agent}. {doing}"),
     is_answered: |number| format!("La pregunta {number} está respondida; aún no se sabe qué será de ella."),

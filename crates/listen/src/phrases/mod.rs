@@ -121,6 +121,7 @@ catalogue! {
         not_taken,
         not_connected,
         no_more_time,
+        more_time_asked,
         /// How a question of a recording was answered, at the end of a sentence.
         was_accepted,
         was_rejected,
@@ -300,7 +301,9 @@ catalogue! {
         /// How to answer follows.
         does_not_take(number: u32, how: &str),
         question_trouble(number: u32, why: &str),
-        more_time_asked(number: u32, left: &str),
+        more_time_had(number: u32, left: &str),
+        more_time_was_given(number: u32),
+        more_time_not_given(number: u32, left: &str),
         session_does(number: u32, agent: &str, doing: &str),
         is_answered(number: u32),
         is_open(number: u32, agent: &str, left: &str),

@@ -70,6 +70,7 @@ pub(super) static YORUBA: Phrases = Phrases {
     not_taken: "Kò gba irú ìdáhùn bẹ́ẹ̀.",
     not_connected: "Kò sí ìsopọ̀, nítorí náà a kò fi ìdáhùn rẹ ránṣẹ́.",
     no_more_time: "Ó ti ní gbogbo àkókò tó lè ní.",
+    more_time_asked: "O béèrè fún àkókò sí i.",
     was_accepted: "a gbà á",
     was_rejected: "a kọ̀ ọ́",
     was_in_words: "ní ọ̀rọ̀",
@@ -251,8 +252,12 @@ pub(super) static YORUBA: Phrases = Phrases {
     you_answer: |number, text| format!("O dáhùn ìbéèrè {number}: {text}"),
     does_not_take: |number, how| format!("Ìbéèrè {number} kò gba ìyẹn. {how}"),
     question_trouble: |number, why| format!("Ìbéèrè {number}: {why}"),
-    more_time_asked: |number, left| {
-        format!("O béèrè fún àkókò sí i. Ìbéèrè {number} máa wà ní ṣíṣí fún {left} báyìí.")
+    more_time_had: |number, left| {
+        format!("Àkókò sí i wà fún ìbéèrè {number}. Ó máa wà ní ṣíṣí fún {left} báyìí.")
+    },
+    more_time_was_given: |number| format!("A fún ìbéèrè {number} ní àkókò sí i."),
+    more_time_not_given: |number, left| {
+        format!("Ibùdó kò fún ìbéèrè {number} ní àkókò sí i. Ó ṣì wà ní ṣíṣí fún {left}.")
     },
     session_does: |number, agent, doing| format!("Ìjókòó {number}, {agent}. {doing}"),
     is_answered: |number| format!("A ti dáhùn ìbéèrè {number}; a kò tíì mọ ohun tó máa ṣẹlẹ̀ sí i."),

@@ -228,11 +228,7 @@ fn other(ear: &mut Ear, text: &str, requests: bool, now: i64) -> Vec<Act> {
 fn more_time(ear: &mut Ear, number: u32, now: i64) -> Vec<Act> {
     match ear.more_time(number, now) {
         Ok(message) => {
-            let left = ear.time_left(number, now).unwrap_or_default();
-            vec![
-                say(Kind::Ask, ear.phrases().more_time_asked(number, &left)),
-                Act::Send { message, question: None },
-            ]
+            vec![say(Kind::Ask, ear.phrases().more_time_asked), Act::Send { message, question: None }]
         }
         Err(why) => vec![say(Kind::Error, ear.phrases().question_trouble(number, why.why(ear.phrases())))],
     }
