@@ -67,7 +67,7 @@ mod spend;
 mod subscriptions;
 mod wake;
 
-pub use crate::session::terms::{countdown, extended};
+pub use crate::session::terms::{SHORTEST_REMINDER, extended, reminders};
 pub use action::{Action, NotAnAction};
 pub use ask::{Full, NotAsked};
 pub use book::{Limits, Questions};

@@ -5,7 +5,7 @@ use seal::Digest;
 use crate::event::Decision;
 use crate::id::{EventId, ReplyToken, SessionId, SubscriptionId};
 use crate::message::Response;
-use crate::session::terms::{Kinds, Named, countdown};
+use crate::session::terms::{Kinds, Named, reminders};
 
 use super::{Answer, By, Left, Resolution};
 
@@ -165,9 +165,9 @@ impl Question {
             .flatten()
     }
 
-    /// When half, and when a tenth, of its time is left; empty where that is not told.
+    /// When half, and when a tenth, of its time is left, where that is told.
     pub(super) fn reminders(&self) -> Vec<i64> {
-        countdown(self.asked, self.timeout_seconds, self.deadline).map(Vec::from).unwrap_or_default()
+        reminders(self.asked, self.deadline)
     }
 
     /// Which reminder is due; if both are, the one that is still true.
@@ -176,7 +176,7 @@ impl Question {
             self.reminders().into_iter().zip(self.told).map(|(at, told)| at <= now && !told).collect();
         match due[..] {
             [_, true] => Some(Left::Tenth),
-            [true, _] => Some(Left::Half),
+            [true, ..] => Some(Left::Half),
             _ => None,
         }
     }

@@ -10,6 +10,10 @@ const MOST_EXTENSION: i64 = 10;
 /// Questions that stay open longer should be followed by progress (§6.4.3).
 const COUNTDOWN_SECONDS: u64 = 60;
 
+/// A reminder takes some seconds to be said, and an answer some to be given: with less time left than this, in milliseconds,
+/// there is none.
+pub const SHORTEST_REMINDER: i64 = 5_000;
+
 pub(crate) fn millis(seconds: u64) -> i64 {
     i64::try_from(seconds).unwrap_or(i64::MAX).saturating_mul(1000)
 }
@@ -21,11 +25,22 @@ pub fn extended(asked: i64, timeout_seconds: u64, deadline: i64, more: Option<u6
     deadline.saturating_add(more.map_or(timeout, millis)).min(most.max(deadline))
 }
 
-/// When half, and when a tenth, of a question's time is left; nothing where that need not be told (§6.4.3).
-pub fn countdown(asked: i64, timeout_seconds: u64, deadline: i64) -> Option<[i64; 2]> {
+/// When half, and when a tenth, of a question's time is left; nothing where the specification does not want it told (§6.4.3).
+pub(crate) fn countdown(asked: i64, timeout_seconds: u64, deadline: i64) -> Option<[i64; 2]> {
+    (timeout_seconds > COUNTDOWN_SECONDS).then(|| points(asked, deadline))
+}
+
+/// When a person is reminded of the time that is left: at half and at a tenth, where that leaves at least
+/// [`SHORTEST_REMINDER`]. So a question of less than 50 seconds is reminded of once, and one of less than 10 never.
+pub fn reminders(asked: i64, deadline: i64) -> Vec<i64> {
+    let useful = |at: &i64| deadline.saturating_sub(*at) >= SHORTEST_REMINDER;
+    points(asked, deadline).into_iter().filter(useful).collect()
+}
+
+fn points(asked: i64, deadline: i64) -> [i64; 2] {
     let total = deadline.saturating_sub(asked).max(0);
     let after = |tenths: i64| asked.saturating_add(total.saturating_mul(tenths).saturating_add(9) / 10);
-    (timeout_seconds > COUNTDOWN_SECONDS).then(|| [after(5), after(9)])
+    [after(5), after(9)]
 }
 
 /// What a reply to a confirmation comes to.

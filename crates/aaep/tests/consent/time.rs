@@ -66,12 +66,29 @@ fn late_reminders_say_what_is_still_true() {
 }
 
 #[test]
-fn nobody_is_reminded_of_a_minute_or_less() {
-    for (seconds, some) in [(60, false), (61, true)] {
+fn nobody_is_reminded_when_less_than_five_seconds_are_left() {
+    assert_eq!(aaep::consent::SHORTEST_REMINDER, 5_000);
+    for (seconds, expected) in [
+        (9, &[][..]),
+        (10, &[(Left::Half, 5_000)]),
+        (30, &[(Left::Half, 15_000)]),
+        (49, &[(Left::Half, 24_500)]),
+        (50, &[(Left::Half, 25_000), (Left::Tenth, 5_000)]),
+        (60, &[(Left::Half, 30_000), (Left::Tenth, 6_000)]),
+    ] {
         let mut hub = asked(&with(confirmation(1), &json!({"timeout_seconds": seconds})));
-        let told: Vec<_> = (1..seconds).flat_map(|second| hub.wake(T0 + second * 1000)).collect();
-        assert_eq!(reminders(&told).len(), if some { 2 } else { 0 }, "{seconds}");
+        let told: Vec<_> = (1..seconds * 2).flat_map(|half| hub.wake(T0 + half * 500)).collect();
+        assert_eq!(reminders(&told), expected, "{seconds}");
     }
+}
+
+#[test]
+fn more_time_makes_a_short_question_one_that_is_reminded_of_twice() {
+    let mut hub = asked(&with(confirmation(1), &json!({"timeout_seconds": 30})));
+    assert_eq!(reminders(&hub.wake(T0 + 15_000)), [(Left::Half, 15_000)]);
+    hub.say("ada", &extend(1, "ada", None, T0 + 20_000), T0 + 20_000).unwrap();
+    let told: Vec<_> = (21..60).flat_map(|second| hub.wake(T0 + second * 1000)).collect();
+    assert_eq!(reminders(&told), [(Left::Half, 30_000), (Left::Tenth, 6_000)]);
 }
 
 #[test]
@@ -145,7 +162,7 @@ fn the_next_deadline_is_the_earliest_of_all() {
     assert_eq!(hub.book.next_deadline(), None);
     hub.ask(&confirmation(1), &["ada"]);
     hub.ask(&harmless(2), &["ada"]);
-    assert_eq!(hub.book.next_deadline(), Some(T0 + 30_000));
+    assert_eq!(hub.book.next_deadline(), Some(T0 + 15_000), "half of its time");
     let decided = hub.book.subscription_lost(&sub("ada"), T0, 10_000);
     assert_eq!(decided.resolutions().count(), 1);
     hub.commit(decided);

@@ -243,10 +243,10 @@ fn more_time_and_a_stop() {
     check(&mut page, "stopped");
 }
 
-/// The time that is left is said at half and at a tenth, and not otherwise; without an answer it is a no.
+/// The time that is left is said once, at half: at a tenth there would be too little to say so. Without an answer it is a no.
 #[test]
 #[ignore = "needs what `cargo xtask browser` installs"]
-fn time_is_told_twice_and_silence_means_no() {
+fn time_is_told_once_of_a_short_question_and_silence_means_no() {
     let (hub, mut browser) = (Hub::open(), Browser::start());
     let mut page = listening(&hub, &mut browser);
     let client = hub.client();
@@ -261,8 +261,5 @@ fn time_is_told_twice_and_silence_means_no() {
     check(&mut page, "ran-out");
     assert_eq!(decided(&client, &session, &token), ("reject".to_owned(), "timeout".to_owned()));
     let told: Vec<_> = said(&mut page).into_iter().filter(|one| one.contains("left to answer")).collect();
-    assert_eq!(told.len(), 2, "{told:?}");
-    for (one, seconds) in told.iter().zip(["10 seconds", "2 seconds"]) {
-        assert!(one.starts_with(seconds), "{told:?}");
-    }
+    assert_eq!(told, ["10 seconds are left to answer. Send 5 euro to Ben."]);
 }

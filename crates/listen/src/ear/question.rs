@@ -230,8 +230,8 @@ impl Question {
     }
 
     fn set_reminders(&mut self, now: i64) {
-        let countdown = consent::countdown(self.asked, self.timeout_seconds, self.deadline);
-        self.reminders = countdown.into_iter().flatten().filter(|at| *at > now).collect();
+        self.reminders = consent::reminders(self.asked, self.deadline);
+        self.reminders.retain(|at| *at > now);
     }
 }
 

@@ -387,6 +387,20 @@ fn more_time(token: &str, seconds: i64) -> String {
 }
 
 #[test]
+fn of_a_short_question_time_is_said_while_there_is_enough_to_answer() {
+    for (seconds, expected) in [("30", &["15 seconds"][..]), ("60", &["30 seconds", "6 seconds"]), ("9", &[])]
+    {
+        let mut stage = Stage::new();
+        stage.hear("awaiting.confirmation", &confirmation("rpl_1").replace("120", seconds));
+        let expected: Vec<_> = expected
+            .iter()
+            .map(|left| format!("ask: You have {left} left for question 1. Type more time if you need more."))
+            .collect();
+        assert_eq!(stage.pass(seconds.parse::<i64>().unwrap() * 1000 - 1), expected);
+    }
+}
+
+#[test]
 fn more_time_that_somebody_else_asked_for_is_had_here_too() {
     let mut stage = Stage::new();
     stage.ask("rpl_1");
