@@ -93,7 +93,7 @@ fn every_request_of_the_welcome_is_told() {
         ),
         (
             "fail",
-            ["tool: The tool look_up_balance has failed.", "error: Demonstration assistant has failed."],
+            ["tool: The tool look up balance has failed.", "error: Demonstration assistant has failed."],
         ),
         (
             "hello",
