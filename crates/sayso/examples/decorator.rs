@@ -46,7 +46,8 @@ async fn main() -> Result<(), Error> {
         }
         Err(why) => {
             println!("Nothing was moved: {why}.");
-            session.cancel(format!("Nothing was moved: {why}.")).await?;
+            // Why not was heard already, when it was refused or failed.
+            session.cancel("Nothing was moved.").await?;
         }
     }
     hub.close().await;
@@ -56,7 +57,7 @@ async fn main() -> Result<(), Error> {
 async fn save(amount: u32) -> Result<String, CallError<Bank>> {
     let there = balance("checking").await?;
     let receipt = transfer("checking", "savings", amount.min(there)).await?;
-    Ok(format!("Done; the receipt is {receipt}."))
+    Ok(format!("The receipt is {receipt}."))
 }
 
 #[derive(Debug)]

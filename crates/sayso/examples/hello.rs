@@ -17,7 +17,7 @@ async fn main() -> Result<(), sayso::Error> {
     let session = hub.session("Pay Ben.").start().await?;
     match send(&session, "Ben", 5).await {
         Ok(amount) => session.finish(format!("{amount} euro are on their way to Ben.")).await?,
-        Err(why) => session.cancel(format!("Nothing was sent: {why}.")).await?,
+        Err(_) => session.cancel("Nothing was sent.").await?,
     }
     hub.close().await;
     Ok(())

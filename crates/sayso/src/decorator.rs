@@ -115,8 +115,11 @@ impl Decorated {
         let body = within(session, body);
         let open = match self.asks {
             None => {
-                let says = self.says.unwrap_or_else(|| format!("Using {}.", self.tool));
-                let call = session.tool(self.tool).says(says);
+                let call = session.tool(self.tool);
+                let call = match self.says {
+                    Some(says) => call.says(says),
+                    None => call,
+                };
                 let call = if self.risk == Risk::Low { call } else { call.medium_risk() };
                 call.start().await?
             }

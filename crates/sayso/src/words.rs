@@ -97,3 +97,54 @@ impl From<String> for Words {
         Self::new(normal)
     }
 }
+
+/// A tool's name as people say it: `send_email` and `sendEmail` are both "Send email".
+pub(crate) fn human(name: &str) -> String {
+    let mut words: Vec<String> = Vec::new();
+    let mut before = None;
+    for letter in name.chars() {
+        let begins = letter.is_uppercase() && before.is_some_and(char::is_lowercase);
+        let apart = before.is_none_or(|before: char| !before.is_alphanumeric());
+        if letter.is_alphanumeric() {
+            match words.last_mut() {
+                Some(word) if !apart && !begins => word.push(letter),
+                _ => words.push(letter.to_string()),
+            }
+        }
+        before = Some(letter);
+    }
+    for (at, word) in words.iter_mut().enumerate() {
+        let is_name = word.chars().count() > 1 && !word.chars().any(char::is_lowercase);
+        let mut letters = word.chars();
+        if let Some(first) = letters.next().filter(|_| !is_name) {
+            let first: String =
+                if at == 0 { first.to_uppercase().collect() } else { first.to_lowercase().collect() };
+            *word = first + letters.as_str();
+        }
+    }
+    if words.is_empty() { name.to_owned() } else { words.join(" ") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::human;
+
+    #[test]
+    fn a_name_is_said_as_words() {
+        for (name, said) in [
+            ("send", "Send"),
+            ("send_email", "Send email"),
+            ("sendEmail", "Send email"),
+            ("SendEmail", "Send email"),
+            ("send-e_mail", "Send e mail"),
+            ("bank.look_up__balance_", "Bank look up balance"),
+            ("get_HTTP_page", "Get HTTP page"),
+            ("look2", "Look2"),
+            ("buscar_año", "Buscar año"),
+            ("__", "__"),
+            ("", ""),
+        ] {
+            assert_eq!(human(name), said, "{name}");
+        }
+    }
+}

@@ -132,7 +132,7 @@ async fn frameworks_and_tools_act_on_a_yes_and_only_then() {
     for (name, decision, words, end) in [
         ("hello", "accept", "", "session.completed"),
         ("hello", "reject", "", "session.cancelled"),
-        ("decorator", "accept", "Done; the receipt is 4711.\n", "session.completed"),
+        ("decorator", "accept", "The receipt is 4711.\n", "session.completed"),
         ("decorator", "reject", "Nothing was moved: the person refused.\n", "session.cancelled"),
         ("middleware", "accept", "17 messages are gone.\n", "session.completed"),
         ("middleware", "reject", "Nothing was deleted: the person refused.\n", "session.cancelled"),

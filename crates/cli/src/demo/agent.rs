@@ -125,8 +125,10 @@ impl Agent {
         self.say(output).await
     }
 
-    /// Asks, and waits for as long as it takes.
+    /// Asks, and waits for as long as it takes, or until nobody is left who could answer.
     pub(super) async fn ask(&self, question: Draft<'_>, clarify: bool) -> Result<Answered, Over> {
+        let mut all_left = std::pin::pin!(self.stage.all_left());
+        let mut left = false;
         let (session, text) = (self.session.clone(), question.finish());
         let asked = self.bridge.ask(self.who.clone(), Command::Ask { session, text, clarify, key: None });
         let Answer::Made(json) = asked.await else { return Err(Over) };
@@ -135,8 +137,15 @@ impl Agent {
         loop {
             let (session, token) = (self.session.clone(), token.clone());
             let until = wire::clock().saturating_add(i64::try_from(WAIT.as_millis()).unwrap_or(0));
-            let wait = Command::Wait { session, token, until };
-            let Answer::Found(json) = self.bridge.ask(self.who.clone(), wait).await else { return Err(Over) };
+            let wait = Command::Wait { session: session.clone(), token: token.clone(), until };
+            let answer = tokio::select! {
+                answer = self.bridge.ask(self.who.clone(), wait) => answer,
+                () = &mut all_left, if !left => {
+                    left = true;
+                    self.bridge.ask(self.who.clone(), Command::Withdraw { session, token }).await
+                }
+            };
+            let Answer::Found(json) = answer else { return Err(Over) };
             match member(&json, "status").as_deref() {
                 Some("pending") => {}
                 Some("resolved") => {

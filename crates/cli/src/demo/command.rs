@@ -17,7 +17,7 @@ use tokio::sync::{mpsc, oneshot};
 use wire::{Bridge, Door, Server, Wish};
 
 use super::language::Language;
-use super::pace::{Heard, Pace, dealt_with};
+use super::pace::Pace;
 use super::stage::Stage;
 use super::welcome::{self, Answers};
 use super::{Limits, request, start_on};
@@ -48,8 +48,6 @@ pub(crate) struct Arguments {
 
 /// Nobody is kept waiting who cannot answer anyway.
 const SHORT: Duration = Duration::from_secs(5);
-/// Whoever writes lines to a pipe is not a person who needs time to think; more can be had.
-const PIPED: Duration = Duration::from_secs(30);
 /// Bytes of a line; longer ones are not read on, and not done.
 const LONGEST_LINE: u64 = 64 * 1024;
 /// Lines that wait.
@@ -95,9 +93,8 @@ fn shown(arguments: &Arguments) -> Result<(), String> {
     };
     let at_keyboard = std::io::stdin().is_terminal();
     let time = match answers {
-        Answers::Person if at_keyboard => Limits::default().time,
-        Answers::Person => PIPED,
-        _ => SHORT,
+        Answers::Person | Answers::Accept => Limits::default().time,
+        Answers::Reject | Answers::None => SHORT,
     };
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
@@ -110,7 +107,7 @@ fn shown(arguments: &Arguments) -> Result<(), String> {
         let stage = Arc::new(Stage::new(time));
         let (bridge, assistant) = hub(listener, address, &stage)?;
         let language = preferred.map(|language| language.tag().to_owned());
-        let play = Play { assistant, stage, language, once: arguments.once.clone(), at_keyboard };
+        let play = Play { assistant, stage, language, once: arguments.once.clone(), answers, at_keyboard };
         let ended = play.run(settings).await;
         bridge.goodbye(FAREWELL).await;
         ended
@@ -156,12 +153,12 @@ struct Play {
     stage: Arc<Stage>,
     language: Option<String>,
     once: Option<String>,
+    answers: Answers,
     at_keyboard: bool,
 }
 
 impl Play {
     async fn run(self, settings: Settings) -> Result<(), String> {
-        let (out, printed) = Heard::new(std::io::stdout());
         let (orders, inbox) = mpsc::channel(WAITING);
         let (typed, input) = mpsc::channel(1);
         let (requests, requested) = mpsc::channel(1);
@@ -169,27 +166,32 @@ impl Play {
         let hooks = Hooks {
             input: Some(input),
             requests: Some(requests),
+            understood: Some(request::is_understood),
             orders: Some(inbox),
             ready: Some(ready),
             voice: None,
         };
-        let pace = Pace::new(self.stage.now(), printed, settings.auto != Auto::Off);
-        let mut listening = std::pin::pin!(terminal::run(settings, hooks, out));
+        let alone = self.answers != Answers::Person;
+        let mut pace = Pace::new(self.stage.now(), orders.clone(), alone);
+        let mut listening = std::pin::pin!(terminal::run(settings, hooks, std::io::stdout()));
         let serving = async {
-            let lines = lines(orders.clone(), self.stage.clone());
+            let lines = lines(orders.clone());
             let _ = is_ready.await;
             if let Some(text) = &self.once {
-                let begun = self.ask(text.clone(), &orders).await;
+                let begun = self.begin(text.clone(), &orders).await;
                 let _ = orders.send(begun.map_or(Order::End, Order::EndAfter)).await;
             }
-            let last = if self.at_keyboard {
-                self.at_once(lines, &typed, requested, &orders).await
+            let _ = if self.at_keyboard {
+                self.at_once(lines, &typed, &mut pace, requested, &orders).await
             } else {
-                self.in_turn(lines, &typed, pace, requested, &orders).await
+                self.in_turn(lines, &typed, &mut pace, requested, &orders).await
             };
+            if !alone {
+                self.stage.leave(SHORT);
+            }
             // The input has ended; what is under way is told to its end.
-            if self.once.is_none() && self.stage.now().wait_for(|now| now.running == 0).await.is_ok() {
-                let _ = orders.send(last.map_or(Order::End, Order::EndAfter)).await;
+            if self.once.is_none() && pace.all_told().await.is_some() {
+                let _ = orders.send(Order::End).await;
             }
             std::future::pending::<()>().await;
         };
@@ -204,15 +206,15 @@ impl Play {
         ended.map_err(|failure| failure.0)
     }
 
-    /// Hands on what a person types, without delay; the last session that was asked for.
+    /// Hands on what a person types, without delay; `None` if nobody takes it any more.
     async fn at_once(
         &self,
         mut lines: mpsc::Receiver<String>,
         typed: &mpsc::Sender<String>,
+        pace: &mut Pace,
         mut requested: mpsc::Receiver<String>,
         orders: &mpsc::Sender<Order>,
-    ) -> Option<SessionId> {
-        let mut last = None;
+    ) -> Option<()> {
         let mut held = None;
         loop {
             tokio::select! {
@@ -225,39 +227,43 @@ impl Play {
                         permit.send(line);
                     }
                 }
-                Some(text) = requested.recv() => last = self.ask(text, orders).await.or(last),
+                Some(text) = requested.recv() => self.ask(text, pace, orders).await,
             }
         }
-        dealt_with(typed).await;
+        pace.dealt_with(typed).await?;
         while let Ok(text) = requested.try_recv() {
-            last = self.ask(text, orders).await.or(last);
+            self.ask(text, pace, orders).await;
         }
-        last
+        Some(())
     }
 
-    /// Hands on lines that no person types, each in its turn; the last session that was asked for.
+    /// Hands on lines that no person types, each in its turn; `None` if nobody takes them any more.
     async fn in_turn(
         &self,
         mut lines: mpsc::Receiver<String>,
         typed: &mpsc::Sender<String>,
-        mut pace: Pace,
+        pace: &mut Pace,
         mut requested: mpsc::Receiver<String>,
         orders: &mpsc::Sender<Order>,
-    ) -> Option<SessionId> {
-        let mut last = None;
+    ) -> Option<()> {
         while let Some(line) = lines.recv().await {
-            if pace.hand_on(line, typed).await.is_none() {
-                break;
-            }
+            pace.hand_on(line, typed).await?;
             while let Ok(text) = requested.try_recv() {
-                last = self.ask(text, orders).await.or(last);
+                self.ask(text, pace, orders).await;
             }
         }
-        last
+        Some(())
+    }
+
+    /// Asks the assistant for a session that it begins.
+    async fn ask(&self, text: String, pace: &mut Pace, orders: &mpsc::Sender<Order>) {
+        if let Some(session) = self.begin(text, orders).await {
+            pace.begun(session);
+        }
     }
 
     /// Asks the assistant; the session that began, or the person is told why none did.
-    async fn ask(&self, text: String, orders: &mpsc::Sender<Order>) -> Option<SessionId> {
+    async fn begin(&self, text: String, orders: &mpsc::Sender<Order>) -> Option<SessionId> {
         let (begun, session) = oneshot::channel();
         let wish = Wish { text, user: None, language: self.language.clone(), begun };
         let _ = self.assistant.send(wish).await;
@@ -272,7 +278,7 @@ impl Play {
 }
 
 /// The lines of standard input, read by a thread of their own.
-fn lines(orders: mpsc::Sender<Order>, stage: Arc<Stage>) -> mpsc::Receiver<String> {
+fn lines(orders: mpsc::Sender<Order>) -> mpsc::Receiver<String> {
     let (sender, lines) = mpsc::channel(WAITING);
     std::thread::spawn(move || {
         let mut stdin = std::io::stdin().lock();
@@ -281,8 +287,6 @@ fn lines(orders: mpsc::Sender<Order>, stage: Arc<Stage>) -> mpsc::Receiver<Strin
             line.clear();
             let read = stdin.by_ref().take(LONGEST_LINE).read_until(b'\n', &mut line);
             if !read.is_ok_and(|read| read > 0) {
-                // Whoever is asked from now on has nothing to type an answer with.
-                stage.set_time(SHORT);
                 return;
             }
             let is_whole = line.ends_with(b"\n") || (line.len() as u64) < LONGEST_LINE;

@@ -80,6 +80,11 @@ pub(super) fn read(text: &str, preferred: Option<Language>) -> Request {
     Request { scene, language, named: Named::in_words(text, &words, whom) }
 }
 
+/// Whether the assistant knows what a text asks for.
+pub(super) fn is_understood(text: &str) -> bool {
+    read(text, None).scene != Scene::Unknown
+}
+
 fn find(words: &[Word<'_>]) -> (Scene, Option<Language>) {
     let line = words.iter().fold(String::from(" "), |line, word| line + &word.folded + " ");
     let missing = [

@@ -12,20 +12,26 @@ pub(super) struct Now {
     pub(super) running: usize,
     /// Questions that are open.
     pub(super) open: usize,
-    /// Questions that were ever asked.
-    pub(super) asked: u64,
 }
+
+/// By so much a question's own time is over before it is withdrawn.
+const GRACE: Duration = Duration::from_secs(2);
 
 /// Where the assistant says what it is at, and learns how long people have for an answer.
 #[derive(Debug)]
 pub(super) struct Stage {
     now: watch::Sender<Now>,
     seconds: AtomicU64,
+    left: watch::Sender<bool>,
 }
 
 impl Stage {
     pub(super) fn new(time: Duration) -> Self {
-        Self { now: watch::Sender::default(), seconds: AtomicU64::new(time.as_secs()) }
+        Self {
+            now: watch::Sender::default(),
+            seconds: AtomicU64::new(time.as_secs()),
+            left: watch::Sender::default(),
+        }
     }
 
     pub(super) fn now(&self) -> watch::Receiver<Now> {
@@ -40,10 +46,7 @@ impl Stage {
 
     /// A question is open until this is dropped.
     pub(super) fn question(&self) -> impl Drop + '_ {
-        self.now.send_modify(|now| {
-            now.open += 1;
-            now.asked += 1;
-        });
+        self.now.send_modify(|now| now.open += 1);
         Until(self, |now| now.open -= 1)
     }
 
@@ -52,9 +55,19 @@ impl Stage {
         self.seconds.load(Ordering::Relaxed)
     }
 
-    /// From now on people have that long.
-    pub(super) fn set_time(&self, time: Duration) {
+    /// Nobody is left who could type an answer: what is asked from now on has that long, and so has what is open.
+    pub(super) fn leave(&self, time: Duration) {
         self.seconds.store(time.as_secs(), Ordering::Relaxed);
+        self.left.send_replace(true);
+    }
+
+    /// Waits until nobody is left, and then a little longer than a question has whose own time ends it.
+    pub(super) async fn all_left(&self) {
+        let mut left = self.left.subscribe();
+        if left.wait_for(|left| *left).await.is_err() {
+            return std::future::pending().await;
+        }
+        tokio::time::sleep(Duration::from_secs(self.seconds()) + GRACE).await;
     }
 }
 

@@ -10,7 +10,7 @@ fn acts(told: &[String]) -> bool {
 #[test]
 fn a_balance_whole() {
     let wanted = [
-        "session: Demonstration assistant has begun. Looking up the balance of the demonstration account.",
+        "session: Demonstration assistant has begun. The balance will be looked up.",
         "tool: Looking up the balance of the demonstration account.",
         "progress: Step one of one.",
         "tool: The balance was found.",
@@ -50,6 +50,16 @@ fn a_cancellation_whole_in_few_words() {
 }
 
 #[test]
+fn a_handoff_whole_with_nothing_twice() {
+    let wanted = [
+        "session: Demonstration assistant has begun. Preparing to hand over to a person.",
+        "handoff: Demonstration assistant cannot go on alone and hands over to a person. A person is asked to take over. In the demonstration nobody is called. The reason: You asked for a person.",
+        "session: Demonstration assistant is done. The demonstration ends here.",
+    ];
+    assert_eq!(once("escalate to a human", &[]), wanted);
+}
+
+#[test]
 fn every_request_of_the_welcome_is_told() {
     for (request, lines) in [
         ("book a room", ["ask: What it would do: Book the room Garden", "tool: The room is booked."]),
@@ -83,7 +93,7 @@ fn every_request_of_the_welcome_is_told() {
         ),
         (
             "fail",
-            ["tool: The tool look_up_balance has failed.", "error: Demonstration assistant has failed."],
+            ["tool: The tool look up balance has failed.", "error: Demonstration assistant has failed."],
         ),
         (
             "hello",

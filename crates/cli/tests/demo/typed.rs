@@ -40,6 +40,71 @@ fn an_answer_in_words_is_taken_and_what_helps_can_be_asked() {
 }
 
 #[test]
+fn what_only_sounds_like_an_answer_starts_nothing_and_is_no_yes() {
+    let mut demo = Demo::start(&[]);
+    demo.types("send 20 euro to Ada");
+    demo.until("ask: Type the whole word");
+    for line in
+        ["nope", "yes please", "ok then", "sure", "go ahead", "I don't want that", "send it", "wibble"]
+    {
+        demo.types(line);
+        let said = demo.line().unwrap();
+        assert!(
+            said.starts_with("error: That was not taken as an answer, and nothing was sent."),
+            "{line}: {said}"
+        );
+        assert!(said.contains("Type the whole word accept or yes to allow it, or reject or no"), "{said}");
+    }
+    demo.types("no");
+    demo.until("agent: Nothing was transferred.");
+    demo.types("quit");
+    assert_eq!(demo.end(), 0);
+    let begun = demo.printed.iter().filter(|line| line.contains("has begun")).count();
+    assert_eq!(begun, 1, "{:#?}", demo.printed);
+}
+
+#[test]
+fn with_two_questions_open_a_choice_goes_to_the_one_that_offers_it() {
+    let mut demo = Demo::start(&[]);
+    for (choice, number) in [("Lagos", 2), ("answer 3", 3), ("3", 4)] {
+        demo.types(if number == 2 { "delete a record\nhow is the weather?" } else { "how is the weather?" });
+        demo.until(&format!("Question {number}, from"));
+        demo.until("ask: Type");
+        demo.types(choice);
+        demo.until(&format!("answer: You answer question {number}: "));
+        demo.until("as everywhere in the demonstration");
+    }
+    demo.types("quit");
+    demo.until("notice: Question 1 stays without your answer.");
+    assert_eq!(demo.end(), 0);
+}
+
+#[test]
+fn a_script_is_heard_to_its_last_word() {
+    let mut demo = Demo::start(&[]);
+    demo.types("transfer 20 euro to Ada\nyes\nquit");
+    assert_eq!(demo.end(), 0);
+    let from = demo.printed.iter().position(|line| line.starts_with("session: ")).unwrap();
+    let wanted = [
+        "session: Demonstration assistant has begun. Preparing a transfer in the demonstration.",
+        "ask: Question 1, from Demonstration assistant: May I transfer 20 euros to Ada? It cannot be undone.",
+        "ask: What it would do: Transfer 20 euros from the demonstration account to Ada.",
+        "ask: What follows from it: In the demonstration the money is gone and cannot be called back. No real money moves.",
+        "ask: The risk is high, and it can never be undone.",
+        "ask: You have 2 minutes. Without an answer it is not done.",
+        "ask: Type the whole word accept or yes to allow it, or reject or no to refuse it.",
+        "answer: You say yes to question 1.",
+        "answer: Your answer to question 1 counts: it may be done.",
+        "tool: Transferring 20 euros to Ada. This can never be undone.",
+        "tool: The transfer is done.",
+        "agent: In the demonstration 20 euros went to Ada; no real money moved.",
+        "session: Demonstration assistant is done. That was all.",
+        "notice: The demonstration has ended.",
+    ];
+    assert_eq!(demo.printed[from..], wanted);
+}
+
+#[test]
 fn lines_that_come_all_at_once_are_taken_each_in_its_turn() {
     let mut demo = Demo::start(&[]);
     demo.types(
@@ -79,6 +144,8 @@ fn the_person_can_stop_the_assistant() {
 #[test]
 fn with_auto_what_is_typed_is_a_request() {
     let mut demo = Demo::start(&["--auto", "accept"]);
+    let listening = demo.until("notice: Listening to ");
+    assert!(!listening.contains("help"), "{listening}");
     demo.types("book a room\nsend an e-mail to Ada");
     demo.until("tool: The room is booked.");
     demo.until("tool: The greeting is sent.");

@@ -109,7 +109,8 @@ fn signals_and_quit_end_it_well_and_the_end_of_input_does_not() {
     for signal in ["-INT", "-TERM", "-HUP"] {
         let person = Person::is_there(&hub.address, &[]);
         person.signal(signal);
-        assert_eq!(person.ends(), (vec![], 0), "{signal}");
+        let goodbye = vec!["notice: You have stopped listening.".to_owned()];
+        assert_eq!(person.ends(), (goodbye, 0), "{signal}");
     }
     let mut person = Person::is_there(&hub.address, &[]);
     person.types_no_more();
@@ -158,7 +159,7 @@ fn a_hub_under_tls_is_listened_to_if_its_certificate_is_trusted() {
     let mut person = Person::listens_at(&url, &["--ca", cert], |command| command);
     person.hears(&format!("Listening to {url}."));
     person.types("quit");
-    assert_eq!(person.ends(), (vec![], 0));
+    assert_eq!(person.ends(), (vec!["notice: You have stopped listening.".to_owned()], 0));
     let (said, code) = Person::listens_at(&url, &["--ca", key], |command| command).ends();
     assert_eq!((said[0].as_str(), code), ("sayso: there is no certificate in what should be trusted", 2));
 }
@@ -208,7 +209,9 @@ fn who_quits_says_good_bye() {
     // One that was only lost could come back for 30 seconds; nobody is waited for that said good-bye.
     let told = agent.waits(&token, 20);
     assert!(told.contains(r#""decision":"reject","by":"closure""#), "{told}");
-    assert_eq!(person.ends(), (vec![], 0));
+    let goodbye =
+        "notice: You have stopped listening. The agent goes on. Question 1 stays without your answer.";
+    assert_eq!(person.ends(), (vec![goodbye.to_owned()], 0));
 }
 
 #[test]

@@ -43,7 +43,7 @@ fn a_session_is_printed_line_by_line() {
     person.types("quit");
     let screen = String::from_utf8(person.bytes.clone()).unwrap();
     let (rest, code) = person.ends();
-    assert_eq!((rest, code), (vec![], 0));
+    assert_eq!((rest, code), (vec!["notice: You have stopped listening.".to_owned()], 0));
     let lines: Vec<_> = screen.lines().skip(1).collect();
     assert_eq!(
         lines,

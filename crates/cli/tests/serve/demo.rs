@@ -282,8 +282,8 @@ fn a_listener_hears_it_in_its_own_length_and_language() {
     let client = hub.client();
     for (terms, word) in [
         (r#"{"preferred_verbosity":"terse"}"#, "Balance."),
-        ("{}", "Looking up the balance of the demonstration account."),
-        (r#"{"languages":["es"]}"#, "Consultando el saldo"),
+        ("{}", "The balance will be looked up."),
+        (r#"{"languages":["es"]}"#, "Se va a consultar el saldo"),
         (r#"{"languages":["yo"]}"#, "iye owó"),
     ] {
         let subscription = client.subscribe(terms);

@@ -42,9 +42,9 @@ fn hush_forgets_what_waits_but_not_what_is_critical() {
     person.hears("status: Silence. What was to be said stands above.");
     assert!(dispatcher.text().starts_with("In session 2: Question 2"));
     person.types("hello");
-    person.hears("not understood");
+    person.hears("not taken as an answer");
     dispatcher.ends();
-    assert!(dispatcher.text().starts_with("error: That was not understood"));
+    assert!(dispatcher.text().starts_with("error: That was not taken as an answer"));
 }
 
 #[test]

@@ -114,6 +114,22 @@ impl Ear {
         (!surprised && only.unsure.is_none()).then_some(only)
     }
 
+    /// The question that a choice without a number is for, where several are open: the only one that offers it, if nothing else
+    /// could have been meant. Where a number could also be a yes or a no, it is for none.
+    pub fn only_question_that_offers(&self, said: &str, now: i64) -> Option<&Question> {
+        let open = || self.questions.iter().filter(|question| !question.is_answered);
+        let surprised = self.surprised.is_some_and(|at| now.saturating_sub(at) < SURPRISE);
+        if surprised || open().any(|question| question.unsure.is_some()) {
+            return None;
+        }
+        let mut fits = open().filter(|question| match &question.subject {
+            Subject::Confirmation { .. } => matches!(said, "1" | "2"),
+            Subject::Clarification { .. } => offers(question, said),
+        });
+        let only = fits.next().filter(|_| fits.next().is_none())?;
+        matches!(only.subject, Subject::Clarification { .. }).then_some(only)
+    }
+
     fn answerable(&self, number: u32, now: i64) -> Result<(usize, Timestamp), NotAnswered> {
         let at = self.questions.iter().position(|question| question.number == number);
         let at = at.ok_or(NotAnswered::NotOpen)?;
@@ -357,22 +373,35 @@ fn settled(
     }
 }
 
-/// An answer of a kind that the question takes; nothing if it is none.
-fn response(phrases: &Phrases, question: &Question, said: &str) -> Option<Response> {
+/// Whether a text is one of the question's choices, or a number where it wants one.
+fn offers(question: &Question, said: &str) -> bool {
+    let is_number = || said.parse::<f64>().is_ok_and(f64::is_finite);
+    choice(question, said).is_some() || question.takes(&ResponseKind::Numeric) && is_number()
+}
+
+/// The value of the choice that a text names, by value, label or number.
+fn choice<'q>(question: &'q Question, said: &str) -> Option<&'q str> {
     let Subject::Clarification { choices, .. } = &question.subject else { return None };
-    if said.is_empty() {
+    if said.is_empty() || !question.takes(&ResponseKind::MultipleChoice) {
         return None;
     }
     let lower = said.to_lowercase();
-    if question.takes(&ResponseKind::MultipleChoice) {
-        let chosen = choices
-            .iter()
-            .find(|(value, label)| value.to_lowercase() == lower || label.to_lowercase() == lower)
-            .or_else(|| choices.get(said.parse::<usize>().ok()?.checked_sub(1)?));
-        if let Some((value, _)) = chosen {
-            return Some(Response::Text(value.clone()));
-        }
+    let named = choices
+        .iter()
+        .find(|(value, label)| value.to_lowercase() == lower || label.to_lowercase() == lower)
+        .or_else(|| choices.get(said.parse::<usize>().ok()?.checked_sub(1)?));
+    named.map(|(value, _)| value.as_str())
+}
+
+/// An answer of a kind that the question takes; nothing if it is none.
+fn response(phrases: &Phrases, question: &Question, said: &str) -> Option<Response> {
+    if said.is_empty() || !matches!(question.subject, Subject::Clarification { .. }) {
+        return None;
     }
+    if let Some(value) = choice(question, said) {
+        return Some(Response::Text(value.to_owned()));
+    }
+    let lower = said.to_lowercase();
     if question.takes(&ResponseKind::YesNo) {
         let words = lower.trim_start_matches('¡').trim_end_matches(['.', '!', ',']);
         match (words, phrases.command(words)) {

@@ -255,6 +255,32 @@ fn of_much_progress_the_last_is_said() {
 }
 
 #[test]
+fn what_a_summary_says_already_is_not_said_again() {
+    let mut stage = Stage::new();
+    assert_eq!(
+        stage.hear("tool.completed", r#""tool":"send_email","status":"error","summary_normal":"Send email failed: no paper","error_message":"no paper""#),
+        ["tool: Send email failed: no paper."]
+    );
+    assert_eq!(
+        stage.hear(
+            "tool.completed",
+            r#""tool":"send_email","status":"error","summary_normal":"Alas","error_message":"no paper""#
+        ),
+        ["tool: The tool send email has failed. Alas. no paper."]
+    );
+    let both = confirmation("rpl_1").replace("May I pay Ben?", "Send 5 euro to Ben It is gone.");
+    let asked = stage.hear("awaiting.confirmation", &both);
+    assert_eq!(
+        asked.get(..3).unwrap(),
+        [
+            "ask: Question 1, from Bank.",
+            "ask: What it would do: Send 5 euro to Ben.",
+            "ask: What follows from it: It is gone."
+        ]
+    );
+}
+
+#[test]
 fn a_question_is_asked_answered_and_settled() {
     let mut stage = Stage::new();
     assert_eq!(

@@ -119,7 +119,7 @@ pub(super) fn state(phrases: &Phrases, agent: &str, name: &str) -> String {
 }
 
 pub(super) fn tool_done(phrases: &Phrases, done: &ToolCompleted, summary: Option<&str>) -> String {
-    let tool = plain(done.tool.as_str(), true);
+    let tool = plain(done.tool.as_str(), true).replace('_', " ");
     let ended = match done.status {
         ToolStatus::Success => phrases.tool_done(&tool),
         ToolStatus::Error => phrases.tool_failed(&tool),
@@ -129,7 +129,10 @@ pub(super) fn tool_done(phrases: &Phrases, done: &ToolCompleted, summary: Option
     let failed = done.status != ToolStatus::Success;
     let why = done.error_message.as_deref().map(|text| plain(text, true)).unwrap_or_default();
     match summary {
-        Some(summary) if failed => sentences(&[&ended, summary, &why]),
+        // Who says why it failed has said all of it.
+        Some(summary) if failed && (why.is_empty() || !summary.contains(&why)) => {
+            sentences(&[&ended, summary, &why])
+        }
         Some(summary) => sentences(&[summary]),
         None => sentences(&[&ended, &why]),
     }
@@ -211,7 +214,7 @@ fn asked(phrases: &Phrases, question: &Question, verbosity: &Verbosity) -> Vec<S
     match &question.subject {
         Subject::Confirmation { summary, action, consequence, .. } => {
             lines.push(match summary {
-                Some(summary) if *verbosity != Verbosity::Terse && summary != action => {
+                Some(summary) if *verbosity != Verbosity::Terse && !is_both(summary, action, consequence) => {
                     sentences(&[&phrases.question_asks(number, agent), summary])
                 }
                 _ => phrases.question_from(number, agent),
@@ -231,6 +234,11 @@ fn asked(phrases: &Phrases, question: &Question, verbosity: &Verbosity) -> Vec<S
         }
     }
     lines
+}
+
+/// Whether a summary only says the action, or that and what follows from it: both come anyway.
+fn is_both(summary: &str, action: &str, consequence: &str) -> bool {
+    summary.strip_prefix(action).is_some_and(|rest| rest.is_empty() || rest.trim() == consequence)
 }
 
 /// How bad it could be.

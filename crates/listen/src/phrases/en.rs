@@ -85,7 +85,9 @@ pub(super) static ENGLISH: Phrases = Phrases {
     none_such_open: "No such question is open.",
     one_or_two: "Type 1 for yes or 2 for no. Nothing was sent.",
     not_understood: "That was not understood. Type help for what you can type.",
-    not_understood_open: "That was not understood, and nothing was sent. Type yes or no, repeat to hear the question, or help.",
+    stopped_listening: "You have stopped listening.",
+    agent_goes_on: "The agent goes on.",
+    agents_go_on: "The agents go on.",
     nobody_at_work: "No agent is at work.",
     has_not_said: "It has not said what it does.",
     nothing_stopped: "There is no connection, so nothing was stopped.",
@@ -245,6 +247,18 @@ pub(super) static ENGLISH: Phrases = Phrases {
             "Which question do you mean? Nothing was sent. Open are {numbers}. Put the number behind it, like: {typed} {number}."
         )
     },
+    not_an_answer: |how| {
+        format!(
+            "That was not taken as an answer, and nothing was sent. {how} Type repeat to hear the question again, or help."
+        )
+    },
+    not_an_answer_to_several: |numbers, number| {
+        format!(
+            "That was not taken as an answer, and nothing was sent. Questions {numbers} are open. Type yes or no and the number, like: no {number}. Type repeat to hear them again, or help."
+        )
+    },
+    stays_unanswered: |number| format!("Question {number} stays without your answer."),
+    stay_unanswered: |numbers| format!("Questions {numbers} stay without your answer."),
     too_short: |number| {
         format!(
             "This cannot be undone, or could do harm, so a short answer is not enough. Nothing was sent. Type the whole word accept to allow question {number}, or no to refuse it."
@@ -273,6 +287,7 @@ pub(super) static ENGLISH: Phrases = Phrases {
     },
     you_stop: |agent, number| format!("You stop {agent}, session {number}."),
     listening: |url| format!("Listening to {url}. Type help for what you can type."),
+    listening_only: |url| format!("Listening to {url}."),
     hub_says: |what| format!("The hub says: {what}"),
     lost: |why| format!("The connection to the hub is lost: {why}. It is tried again until it works."),
     cannot_reach: |url, why| format!("cannot reach {url}: {why}"),

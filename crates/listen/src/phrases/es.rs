@@ -86,7 +86,9 @@ pub(super) static SPANISH: Phrases = Phrases {
     none_such_open: "Esa pregunta no está abierta.",
     one_or_two: "Escriba 1 para sí o 2 para no. No se envió nada.",
     not_understood: "Eso no se entendió. Escriba ayuda para saber qué puede escribir.",
-    not_understood_open: "Eso no se entendió, y no se envió nada. Escriba sí o no, repetir para oír la pregunta, o ayuda.",
+    stopped_listening: "Ha dejado de escuchar.",
+    agent_goes_on: "El agente sigue.",
+    agents_go_on: "Los agentes siguen.",
     nobody_at_work: "Ningún agente está trabajando.",
     has_not_said: "No ha dicho lo que hace.",
     nothing_stopped: "No hay conexión, así que no se paró nada.",
@@ -256,6 +258,18 @@ pub(super) static SPANISH: Phrases = Phrases {
             "¿Qué pregunta quiere decir? No se envió nada. Están abiertas {numbers}. Ponga el número detrás, así: {typed} {number}."
         )
     },
+    not_an_answer: |how| {
+        format!(
+            "Eso no se tomó como respuesta, y no se envió nada. {how} Escriba repetir para oír otra vez la pregunta, o ayuda."
+        )
+    },
+    not_an_answer_to_several: |numbers, number| {
+        format!(
+            "Eso no se tomó como respuesta, y no se envió nada. Están abiertas las preguntas {numbers}. Escriba sí o no y el número, así: no {number}. Escriba repetir para oírlas otra vez, o ayuda."
+        )
+    },
+    stays_unanswered: |number| format!("La pregunta {number} queda sin su respuesta."),
+    stay_unanswered: |numbers| format!("Las preguntas {numbers} quedan sin su respuesta."),
     too_short: |number| {
         format!(
             "Esto no se puede deshacer, o podría hacer daño, así que no basta una respuesta corta. No se envió nada. Escriba la palabra entera aceptar para permitir la pregunta {number}, o no para impedirla."
@@ -284,6 +298,7 @@ pub(super) static SPANISH: Phrases = Phrases {
     },
     you_stop: |agent, number| format!("Usted para a {agent}, sesión {number}."),
     listening: |url| format!("Escuchando a {url}. Escriba ayuda para saber qué puede escribir."),
+    listening_only: |url| format!("Escuchando a {url}."),
     hub_says: |what| format!("El centro dice: {what}"),
     lost: |why| {
         format!("Se perdió la conexión con el centro: {why}. Se intenta de nuevo hasta que funcione.")

@@ -85,7 +85,9 @@ pub(super) static YORUBA: Phrases = Phrases {
     none_such_open: "Kò sí irú ìbéèrè bẹ́ẹ̀ ní ṣíṣí.",
     one_or_two: "Tẹ 1 fún bẹ́ẹ̀ni tàbí 2 fún rárá. A kò fi ohunkóhun ránṣẹ́.",
     not_understood: "Ìyẹn kò yé mi. Tẹ ìrànlọ́wọ́ láti mọ ohun tí o lè tẹ̀.",
-    not_understood_open: "Ìyẹn kò yé mi, a kò sì fi ohunkóhun ránṣẹ́. Tẹ bẹ́ẹ̀ni tàbí rárá, tún sọ láti gbọ́ ìbéèrè náà, tàbí ìrànlọ́wọ́.",
+    stopped_listening: "O kò gbọ́ mọ́.",
+    agent_goes_on: "Aṣojú náà ń bá a lọ.",
+    agents_go_on: "Àwọn aṣojú náà ń bá a lọ.",
     nobody_at_work: "Kò sí aṣojú tó ń ṣiṣẹ́.",
     has_not_said: "Kò tíì sọ ohun tó ń ṣe.",
     nothing_stopped: "Kò sí ìsopọ̀, nítorí náà a kò dá ohunkóhun dúró.",
@@ -243,6 +245,18 @@ pub(super) static YORUBA: Phrases = Phrases {
             "Ìbéèrè wo lo ní lọ́kàn? A kò fi ohunkóhun ránṣẹ́. Èyí tó wà ní ṣíṣí ni {numbers}. Fi nọ́ńbà sẹ́yìn, báyìí: {typed} {number}."
         )
     },
+    not_an_answer: |how| {
+        format!(
+            "A kò gba ìyẹn bí ìdáhùn, a kò sì fi ohunkóhun ránṣẹ́. {how} Tẹ tún sọ láti tún gbọ́ ìbéèrè náà, tàbí ìrànlọ́wọ́."
+        )
+    },
+    not_an_answer_to_several: |numbers, number| {
+        format!(
+            "A kò gba ìyẹn bí ìdáhùn, a kò sì fi ohunkóhun ránṣẹ́. Ìbéèrè {numbers} ló wà ní ṣíṣí. Tẹ bẹ́ẹ̀ni tàbí rárá àti nọ́ńbà, báyìí: rárá {number}. Tẹ tún sọ láti tún gbọ́ wọn, tàbí ìrànlọ́wọ́."
+        )
+    },
+    stays_unanswered: |number| format!("Ìbéèrè {number} wà láìsí ìdáhùn rẹ."),
+    stay_unanswered: |numbers| format!("Àwọn ìbéèrè {numbers} wà láìsí ìdáhùn rẹ."),
     too_short: |number| {
         format!(
             "A kò lè dá èyí padà, tàbí ó lè ṣe ìpalára, nítorí náà ìdáhùn kúkúrú kò tó. A kò fi ohunkóhun ránṣẹ́. Tẹ odindi ọ̀rọ̀ bẹ́ẹ̀ni láti gba ìbéèrè {number} láàyè, tàbí rárá láti kọ̀ ọ́."
@@ -271,6 +285,7 @@ pub(super) static YORUBA: Phrases = Phrases {
     },
     you_stop: |agent, number| format!("O dá {agent} dúró, ìjókòó {number}."),
     listening: |url| format!("Mo ń gbọ́ {url}. Tẹ ìrànlọ́wọ́ láti mọ ohun tí o lè tẹ̀."),
+    listening_only: |url| format!("Mo ń gbọ́ {url}."),
     hub_says: |what| format!("Ibùdó sọ pé: {what}"),
     lost: |why| format!("Ìsopọ̀ pẹ̀lú ibùdó ti já: {why}. A máa gbìyànjú títí ó fi máa ṣiṣẹ́."),
     cannot_reach: |url, why| format!("a kò lè dé {url}: {why}"),

@@ -2,6 +2,7 @@
 
 use aaep::event::{Decision, ResponseKind, Verbosity};
 
+use super::answerlike::sounds_like_an_answer;
 use super::typed::{Typed, Which, without_number};
 use crate::{Announcement, Ear, Kind, NotAnswered, Phrases, Question, Subject, Tastes};
 
@@ -27,8 +28,8 @@ pub(super) enum Act {
 /// What there is besides the questions.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Around {
-    /// Somebody takes what is neither a command nor an answer.
-    pub(super) requests: bool,
+    /// Somebody takes what is neither a command nor an answer, and knows what is understood.
+    pub(super) requests: Option<fn(&str) -> bool>,
     /// Somebody speaks.
     pub(super) speech: bool,
     /// There is a hub, which stops agents and gives more time; a producer by itself does neither.
@@ -162,13 +163,13 @@ fn respond(ear: &mut Ear, number: u32, text: &str, now: i64) -> Vec<Act> {
 }
 
 /// A number alone: 1 is yes and 2 is no, or a choice.
-fn digit(ear: &mut Ear, digit: u32, line: &str, requests: bool, now: i64) -> Vec<Act> {
-    if ear.questions().all(|question| question.is_answered) && requests {
+fn digit(ear: &mut Ear, digit: u32, line: &str, requests: Option<fn(&str) -> bool>, now: i64) -> Vec<Act> {
+    if ear.questions().all(|question| question.is_answered) && requests.is_some() {
         return vec![Act::Request(line.trim().to_owned())];
     }
     let number = match target(ear, None, ear.phrases().no, now) {
         Ok(number) => number,
-        Err(acts) => return acts,
+        Err(acts) => return chosen(ear, line.trim(), now).unwrap_or(acts),
     };
     let confirms = ear.questions().any(|question| {
         question.number == number && matches!(question.subject, Subject::Confirmation { .. })
@@ -191,13 +192,19 @@ fn answer(ear: &mut Ear, question: Option<u32>, text: &str, now: i64) -> Vec<Act
         Some(number) => respond_or_decide(ear, number, text, now),
         None => match target(ear, None, ear.phrases().no, now) {
             Ok(number) => respond_or_decide(ear, number, text, now),
-            Err(acts) => acts,
+            Err(acts) => chosen(ear, text, now).unwrap_or(acts),
         },
     }
 }
 
 fn is_open(ear: &Ear, number: u32) -> bool {
     ear.questions().any(|question| question.number == number)
+}
+
+/// With several questions open, words that only one of them has as a choice are for that one.
+fn chosen(ear: &mut Ear, text: &str, now: i64) -> Option<Vec<Act>> {
+    let number = ear.only_question_that_offers(text, now)?.number;
+    Some(respond(ear, number, text, now))
 }
 
 /// `answer yes` is a yes.
@@ -208,21 +215,58 @@ fn respond_or_decide(ear: &mut Ear, number: u32, text: &str, now: i64) -> Vec<Ac
     respond(ear, number, text, now)
 }
 
-fn other(ear: &mut Ear, text: &str, requests: bool, now: i64) -> Vec<Act> {
+fn other(ear: &mut Ear, text: &str, requests: Option<fn(&str) -> bool>, now: i64) -> Vec<Act> {
     let takes = |question: &Question| {
         question.takes(&ResponseKind::FreeText) || question.takes(&ResponseKind::MultipleChoice)
     };
     if let Some(number) = ear.only_question(now).filter(|question| takes(question)).map(|it| it.number) {
         return respond(ear, number, text, now);
     }
-    if requests {
-        return vec![Act::Request(text.to_owned())];
+    if let Some(acts) = chosen(ear, text, now) {
+        return acts;
     }
-    let open = ear.questions().any(|question| !question.is_answered);
-    vec![say(
-        Kind::Error,
-        if open { ear.phrases().not_understood_open } else { ear.phrases().not_understood },
-    )]
+    let open: Vec<_> = ear.questions().filter(|question| !question.is_answered).collect();
+    match (open.as_slice(), requests) {
+        ([], Some(_)) => vec![Act::Request(text.to_owned())],
+        ([], None) => vec![say(Kind::Error, ear.phrases().not_understood)],
+        (_, Some(understood)) if !sounds_like_an_answer(text) && understood(text) => {
+            vec![Act::Request(text.to_owned())]
+        }
+        (open, _) => vec![say(Kind::Error, not_an_answer(ear, open, now))],
+    }
+}
+
+/// What was typed is no answer: how one is given.
+fn not_an_answer(ear: &Ear, open: &[&Question], now: i64) -> String {
+    let phrases = ear.phrases();
+    if let [question] = open {
+        let again = ear.repeat(question.number, now);
+        let how = again.as_ref().and_then(|again| again.text.lines().last()).unwrap_or_default();
+        return phrases.not_an_answer(how);
+    }
+    let first = open.first().map_or(1, |question| question.number);
+    phrases.not_an_answer_to_several(&numbers(phrases, open), first)
+}
+
+/// What is said to whoever stops listening; what is open is named.
+pub(super) fn goodbye(ear: &Ear, leaves: bool) -> String {
+    let phrases = ear.phrases();
+    let mut parts = Vec::new();
+    if leaves {
+        parts.push(phrases.stopped_listening.to_owned());
+        match ear.sessions().count() {
+            0 => {}
+            1 => parts.push(phrases.agent_goes_on.to_owned()),
+            _ => parts.push(phrases.agents_go_on.to_owned()),
+        }
+    }
+    let open: Vec<_> = ear.questions().filter(|question| !question.is_answered).collect();
+    match open.as_slice() {
+        [] => {}
+        [question] => parts.push(phrases.stays_unanswered(question.number)),
+        several => parts.push(phrases.stay_unanswered(&numbers(phrases, several))),
+    }
+    parts.join(" ")
 }
 
 fn more_time(ear: &mut Ear, number: u32, now: i64) -> Vec<Act> {
@@ -344,7 +388,7 @@ fn help(phrases: &Phrases, around: Around) -> Vec<Act> {
     if around.speech {
         lines.extend([phrases.help_hush, phrases.help_pace]);
     }
-    if around.requests {
+    if around.requests.is_some() {
         lines.push(phrases.help_requests);
     }
     vec![say(Kind::Help, lines.join("\n"))]

@@ -1,10 +1,12 @@
 //! `sayso listen`: lines, one after the other, each with a word in front. Nothing is repainted.
 //!
-//! - `typed`: what a line means by itself; `conversation`: what it means now, and what follows from it.
+//! - `typed`: what a line means by itself; `conversation`: what it means now, and what follows from it; `answerlike`: what only
+//!   sounds like an answer.
 //! - `talk`: what is heard, typed and said, one thing at a time.
 //! - `printed`: announcements as lines or as JSON; `aloud`: given to a voice.
 
 mod aloud;
+mod answerlike;
 mod conversation;
 mod printed;
 mod talk;
@@ -66,6 +68,9 @@ pub struct Hooks {
     pub input: Option<mpsc::Receiver<String>>,
     /// Gets the lines that are neither a command nor an answer; without it they are not understood.
     pub requests: Option<mpsc::Sender<String>>,
+    /// Whether a line is a request that is understood. While a question is open nothing else is one, nor what sounds like an
+    /// answer.
+    pub understood: Option<fn(&str) -> bool>,
     /// Takes orders from elsewhere.
     pub orders: Option<mpsc::Receiver<Order>>,
     /// Told when the first stream is open: from then on nothing is missed.
@@ -75,12 +80,16 @@ pub struct Hooks {
 }
 
 /// An order for a terminal that listens.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub enum Order {
     /// Says this, in sayso's own words.
     Say(Announcement),
     /// Ends when this session has ended.
     EndAfter(SessionId),
+    /// Tells when what was taken before is dealt with.
+    Tell(oneshot::Sender<()>),
+    /// Tells when this session was told to its end, which is `true`, or what it asks was told and is not answered.
+    TellAfter(SessionId, oneshot::Sender<bool>),
     /// Ends now.
     End,
 }
@@ -150,7 +159,9 @@ pub async fn run(settings: Settings, mut hooks: Hooks, out: impl Write) -> Resul
             order = next_of(&mut orders) => match order {
                 Some(Order::Say(announcement)) => talk.say(&announcement),
                 Some(Order::EndAfter(session)) => talk.until = Some(session),
-                Some(Order::End) => talk.is_over = true,
+                Some(Order::Tell(who)) => drop(who.send(())),
+                Some(Order::TellAfter(session, who)) => talk.told_after.push((session, who)),
+                Some(Order::End) => talk.quit(),
                 None => orders = None,
             },
             Some(Ok(sent)) = talk.sends.join_next() => talk.was_sent(sent),

@@ -29,6 +29,7 @@ pub(super) struct Talk<W> {
     ear: Ear,
     aloud: Aloud,
     requests: Option<mpsc::Sender<String>>,
+    understood: Option<fn(&str) -> bool>,
     ready: Option<oneshot::Sender<()>>,
     subscription: Option<SubscriptionId>,
     has_hub: bool,
@@ -36,6 +37,8 @@ pub(super) struct Talk<W> {
     lost: bool,
     /// It ends with this session.
     pub(super) until: Option<SessionId>,
+    /// Who wants to know when a session was told to its end, or to a question.
+    pub(super) told_after: Vec<(SessionId, oneshot::Sender<bool>)>,
     pub(super) is_over: bool,
     /// Messages that are under way.
     pub(super) sends: JoinSet<Sent>,
@@ -51,11 +54,13 @@ impl<W: Write> Talk<W> {
             aloud: Aloud::new(hooks.voice, settings.limits.waiting, ear.phrases()),
             ear,
             requests: hooks.requests,
+            understood: hooks.understood,
             ready: hooks.ready,
             subscription: None,
             has_hub: true,
             lost: false,
             until: None,
+            told_after: Vec::new(),
             is_over: false,
             sends: JoinSet::new(),
             wishes,
@@ -82,6 +87,9 @@ impl<W: Write> Talk<W> {
                     self.ear.begin_anew(now());
                 }
                 let text = match (std::mem::take(&mut self.lost), resumed) {
+                    (false, _) if self.settings.auto != Auto::Off => {
+                        phrases.listening_only(&self.settings.address.url())
+                    }
                     (false, _) => phrases.listening(&self.settings.address.url()),
                     (true, true) => phrases.again_resumed.to_owned(),
                     (true, false) => phrases.again_not_kept.to_owned(),
@@ -127,8 +135,11 @@ impl<W: Write> Talk<W> {
         if line.trim().is_empty() && self.aloud.silence() {
             return;
         }
-        let around =
-            Around { requests: self.requests.is_some(), speech: self.aloud.has_voice(), hub: self.has_hub };
+        let around = Around {
+            requests: self.requests.as_ref().map(|_| self.understood.unwrap_or(|_| true)),
+            speech: self.aloud.has_voice(),
+            hub: self.has_hub,
+        };
         let acts = conversation::take(&mut self.ear, line, around, now());
         for act in acts {
             match act {
@@ -179,7 +190,7 @@ impl<W: Write> Talk<W> {
                 };
                 self.reply(&Announcement::own(Kind::Status, text));
             }
-            Act::Quit => self.is_over = true,
+            Act::Quit => self.quit(),
             Act::Request(_) => {}
         }
     }
@@ -209,6 +220,19 @@ impl<W: Write> Talk<W> {
             }
         };
         let _ = timeout(LAST_WORDS, said).await;
+    }
+
+    /// The person leaves, and is told what goes on without them.
+    pub(super) fn quit(&mut self) {
+        if std::mem::replace(&mut self.is_over, true) {
+            return;
+        }
+        // Whoever takes requests ends with its listener, and says so itself.
+        let leaves = self.requests.is_none();
+        let text = conversation::goodbye(&self.ear, leaves);
+        if !text.is_empty() {
+            self.print(&Announcement::own(Kind::Notice, text));
+        }
     }
 
     /// What is under way arrives first, then it is said that nobody listens any more.
@@ -256,6 +280,14 @@ impl<W: Write> Talk<W> {
             && self.ear.has_ended(until)
         {
             self.is_over = true;
+        }
+        let ear = &self.ear;
+        let asks = |session: &SessionId| {
+            ear.questions().any(|question| question.session == *session && !question.is_answered)
+        };
+        let told = self.told_after.extract_if(.., |(session, _)| ear.has_ended(session) || asks(session));
+        for (session, who) in told {
+            let _ = who.send(ear.has_ended(&session));
         }
         while let Some(news) = self.aloud.news() {
             self.say(&Announcement::own(Kind::Notice, news));

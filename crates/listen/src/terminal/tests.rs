@@ -2,15 +2,15 @@
 
 use std::sync::{Arc, Mutex};
 
-use super::conversation::{Act, Around, take};
+use super::conversation::{Act, Around, goodbye, take};
 use super::talk::Talk;
 use super::{Hooks, Settings};
 use crate::client::{Address, Heard};
 use crate::{Announcement, Ear, Limits, Tastes, Voice};
 
 pub(super) const NOW: i64 = 1_779_631_200_000;
-pub(super) const ALONE: Around = Around { requests: false, speech: false, hub: true };
-pub(super) const WITH_REQUESTS: Around = Around { requests: true, speech: false, hub: true };
+pub(super) const ALONE: Around = Around { requests: None, speech: false, hub: true };
+pub(super) const WITH_REQUESTS: Around = Around { requests: Some(|_| true), speech: false, hub: true };
 
 fn ear(questions: &[&str]) -> Ear {
     ear_in("en", questions)
@@ -40,6 +40,7 @@ pub(super) const LIGHT: &str = r#"confirmation","action":"A","consequence":"C","
 pub(super) const WORDS: &str = r#"clarification","question":"Q?""#;
 pub(super) const CHOICES: &str = r#"clarification","question":"Q?","choices":[{"value":"a","label":"The first"},{"value":"b","label":"The second"}]"#;
 pub(super) const YES_NO: &str = r#"clarification","question":"Q?","accepted_response_kinds":["yes_no"]"#;
+const MORE: &str = r#"clarification","question":"Q?","choices":[{"value":"a2","label":"One"},{"value":"b","label":"The second"},{"value":"c","label":"The third"}]"#;
 const COUNT: &str = r#"clarification","question":"Q?","accepted_response_kinds":["numeric"]"#;
 
 /// What is sent for a line, by its end; nothing if nothing is.
@@ -101,6 +102,19 @@ fn only_what_was_meant_as_an_answer_is_one() {
         (&[CHOICES], "the third", None),
         (&[COUNT], "12", Some(r#""response":12"#)),
         (&[COUNT], "twelve", None),
+        (&[CHOICES, GRAVE], "the second", Some(r#""reply_token":"rpl_0","response":"b""#)),
+        (&[GRAVE, CHOICES], "answer the second", Some(r#""reply_token":"rpl_1","response":"b""#)),
+        (&[GRAVE, MORE], "answer 3", Some(r#""reply_token":"rpl_1","response":"c""#)),
+        (&[GRAVE, MORE], "3", Some(r#""reply_token":"rpl_1","response":"c""#)),
+        (&[CHOICES, MORE], "3", Some(r#""reply_token":"rpl_1","response":"c""#)),
+        (&[GRAVE, COUNT], "12", Some(r#""reply_token":"rpl_1","response":12"#)),
+        // More than one question could be meant, and a yes is never guessed.
+        (&[CHOICES, MORE], "the second", None),
+        (&[CHOICES, MORE], "2", None),
+        (&[LIGHT, CHOICES], "1", None),
+        (&[LIGHT, WORDS], "1", None),
+        (&[LIGHT, CHOICES], "yes", None),
+        (&[LIGHT, CHOICES], "the third", None),
         (&[], "yes", None),
         (&[], "1", None),
     ];
@@ -134,6 +148,45 @@ fn what_is_neither_a_command_nor_an_answer_is_a_request() {
             None => assert_eq!(told, None, "{line:?}"),
         }
     }
+}
+
+#[test]
+fn with_a_question_open_what_sounds_like_an_answer_starts_nothing() {
+    for line in
+        ["nope", "yes please", "ok then", "sure", "go ahead", "I don't want that", "send it", "cancel"]
+    {
+        for questions in [&[GRAVE][..], &[LIGHT], &[LIGHT, GRAVE], &[LIGHT, WORDS]] {
+            let acts = take(&mut ear(questions), line, WITH_REQUESTS, NOW);
+            let [Act::Say(said)] = acts.as_slice() else { panic!("{line}: {acts:?}") };
+            assert!(
+                said.text.starts_with("That was not taken as an answer, and nothing was sent."),
+                "{said:?}"
+            );
+            assert!(said.text.contains(" yes "), "how to answer: {said:?}");
+        }
+        assert_eq!(sent(&[], line, WITH_REQUESTS), Some(format!("request {line}")), "nothing is open");
+    }
+    // Nor does what nobody understands; what is understood is a request.
+    let around = Around { requests: Some(|line| line == "what's my balance?"), ..ALONE };
+    assert_eq!(sent(&[GRAVE], "hm, er, mumble", around), None);
+    assert_eq!(sent(&[GRAVE], "wibble", around), None);
+    assert_eq!(sent(&[GRAVE], "what's my balance?", around), Some("request what's my balance?".to_owned()));
+    assert_eq!(sent(&[], "wibble", around), Some("request wibble".to_owned()));
+}
+
+#[test]
+fn who_leaves_is_told_what_goes_on() {
+    let told = |questions: &[&str]| goodbye(&ear(questions), true);
+    assert_eq!(told(&[]), "You have stopped listening.");
+    assert_eq!(
+        told(&[GRAVE]),
+        "You have stopped listening. The agent goes on. Question 1 stays without your answer."
+    );
+    assert_eq!(
+        told(&[GRAVE, WORDS]),
+        "You have stopped listening. The agents go on. Questions 1 and 2 stay without your answer."
+    );
+    assert_eq!(goodbye(&ear(&[]), false), "");
 }
 
 #[test]

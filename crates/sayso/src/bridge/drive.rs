@@ -15,7 +15,7 @@ use crate::consent::{Action, Answer};
 use crate::error::{Error, Stop};
 use crate::question::{Clarified, Question};
 use crate::session::{Failure, Progress, Session, Tool};
-use crate::words::Words;
+use crate::words::{Words, human};
 
 /// So many runs that are over are remembered.
 const PAST: usize = 1024;
@@ -113,7 +113,7 @@ impl<'s> Drive<'s> {
             Kind::Done { run, words } => match self.ended(run) {
                 None => return Goes::Continue(()),
                 Some((name, tool)) => {
-                    tool.done(words.unwrap_or_else(|| Words::new(format!("{name} is done.")))).await
+                    tool.done(words.unwrap_or_else(|| Words::new(format!("{} is done.", human(&name))))).await
                 }
             },
             Kind::Failed { run, why } => match self.ended(run) {

@@ -11,6 +11,7 @@ use super::error::Error;
 use super::tool::{Arguments, Tool};
 use crate::consent::{Answer, Refused, told_to_model};
 use crate::session::{self, Session};
+use crate::words::human;
 
 /// A call that the model wanted.
 ///
@@ -164,7 +165,7 @@ async fn run(
     let failed = match ended {
         Ok(Ok(bytes)) => match String::from_utf8(bytes) {
             Ok(text) => {
-                open.done(format!("{name} is done.")).await?;
+                open.done(format!("{} is done.", human(&name))).await?;
                 return Ok(Ok(text));
             }
             Err(_) => Outcome::Failed("its result is no text".to_owned()),

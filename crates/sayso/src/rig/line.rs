@@ -9,6 +9,7 @@ use tokio::sync::{mpsc, oneshot};
 use crate::consent::{Action, Answer, Refused};
 use crate::error::Error;
 use crate::session::Session;
+use crate::words::human;
 
 /// The session of a run, as rig carries it to tools: its name only.
 #[derive(rig_core::serde::Serialize, rig_core::serde::Deserialize)]
@@ -137,7 +138,7 @@ impl Order {
         let _ = self.reply.send(Ok(()));
         match self.ended.await {
             Ok(Ended::Done) => {
-                let words = format!("{} is done.", tool.name());
+                let words = format!("{} is done.", human(tool.name()));
                 tool.done(words).await
             }
             Ok(Ended::Failed(why)) => tool.failed(why).await,

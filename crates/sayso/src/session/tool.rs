@@ -13,7 +13,7 @@ use crate::consent::{Risk, danger};
 use crate::desk::{LEFT, Order};
 use crate::error::{CallError, Error};
 use crate::track::{Intent, left};
-use crate::words::Words;
+use crate::words::{Words, human};
 
 /// More bytes of a tool's error are not looked at.
 const ENOUGH: usize = 64 * 1024;
@@ -140,7 +140,7 @@ impl<'s> Call<'s> {
         let mut out = Writer::default();
         out.open_object();
         danger(&mut out, self.risk, false);
-        let words = self.words.unwrap_or_else(|| Words::new(format!("Using {}.", self.tool)));
+        let words = self.words.unwrap_or_else(|| Words::new(format!("{}.", human(&self.tool))));
         words.write(&mut out, cleaner);
         if let Some(arguments) = &self.arguments {
             cleaner.write(&mut out, "args_summary", arguments);
@@ -273,7 +273,7 @@ impl<'s> Tool<'s> {
         // Of the beginning of a secret that is cut in two, nothing is left once it is short.
         let start = why.get(..why.floor_char_boundary(ENOUGH)).unwrap_or_default();
         let why = short(&self.session.cleaner.clean(start));
-        let words = Words::new(format!("{} failed: {why}", self.name));
+        let words = Words::new(format!("{} failed: {why}", human(&self.name)));
         self.close("error", &words, Some(&why)).await
     }
 
@@ -290,7 +290,7 @@ impl<'s> Tool<'s> {
     /// # }
     /// ```
     pub async fn timed_out(self) -> Result<(), Error> {
-        let why = format!("{} took too long.", self.name);
+        let why = format!("{} took too long.", human(&self.name));
         self.close("timeout", &Words::new(why.as_str()), Some(&why)).await
     }
 
@@ -316,7 +316,7 @@ impl<'s> Tool<'s> {
         match ended {
             Some(Ok(value)) => {
                 let words = self.success.take();
-                let words = words.unwrap_or_else(|| Words::new(format!("{} is done.", self.name)));
+                let words = words.unwrap_or_else(|| Words::new(format!("{} is done.", human(&self.name))));
                 self.close("success", &words, None).await?;
                 Ok(value)
             }

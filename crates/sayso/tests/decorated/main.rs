@@ -57,6 +57,7 @@ mod on_both {
         a_tool_of_no_great_risk_is_only_announced
         a_tools_error_is_told_without_secrets
         a_slow_tool_is_dropped_and_told
+        a_tool_without_words_is_said_as_its_name_in_words
         a_tools_panic_is_told
         two_tools_are_asked_for_at_once_and_answered_each
         a_tool_calls_a_tool

@@ -132,6 +132,10 @@ pub(crate) async fn a_tools_error_is_told_without_secrets(mut stage: Stage) {
     let ended = of(&heard, "tool.completed");
     assert_eq!(ended["status"], "error");
     assert_eq!(ended["error_message"], "nobody has no account, and password: [redacted] is wrong");
+    assert_eq!(
+        ended["summary_normal"],
+        "Transfer failed: nobody has no account, and password: [redacted] is wrong"
+    );
 }
 
 #[sayso::tool(
@@ -160,6 +164,21 @@ async fn breaks(how: &str) -> Result<(), String> {
     panic!("{how}");
 }
 
+#[sayso::tool]
+async fn look_up_weather() -> Result<(), String> {
+    Ok(())
+}
+
+pub(crate) async fn a_tool_without_words_is_said_as_its_name_in_words(mut stage: Stage) {
+    let session = stage.session().await;
+    assert_eq!(within(&session, look_up_weather()).await, Ok(()));
+    session.finish("Done.").await.unwrap();
+    let heard = stage.person.hears_until("session.completed").await;
+    assert_eq!(of(&heard, "tool.invoked")["summary_normal"], "Look up weather.");
+    assert_eq!(of(&heard, "tool.completed")["summary_normal"], "Look up weather is done.");
+    assert_eq!(of(&heard, "tool.completed")["tool"], "look_up_weather");
+}
+
 pub(crate) async fn a_tools_panic_is_told(mut stage: Stage) {
     let session = stage.session().await;
     let agent = tokio::spawn(async move {
@@ -170,7 +189,7 @@ pub(crate) async fn a_tools_panic_is_told(mut stage: Stage) {
     let heard = stage.person.hears_until("session.errored").await;
     let expected = ["calling_tool", "tool.invoked", "tool.completed error", "thinking", "session.errored"];
     assert_eq!(told(&heard), expected);
-    assert_eq!(of(&heard, "tool.invoked")["summary_normal"], "Using breaks.");
+    assert_eq!(of(&heard, "tool.invoked")["summary_normal"], "Breaks.");
     assert_eq!(heard.last().unwrap()["error_code"], "AGENT_PANICKED");
 }
 

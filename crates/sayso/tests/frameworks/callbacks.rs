@@ -313,7 +313,7 @@ pub(crate) async fn a_gate_that_nobody_waits_at_stays_shut(mut stage: Stage) {
 }
 
 pub(crate) async fn a_tools_output_is_told_in_the_authors_words_or_not_at_all(mut stage: Stage) {
-    for (tells, words) in [(true, "2 were found."), (false, "find is done.")] {
+    for (tells, words) in [(true, "2 were found."), (false, "Find is done.")] {
         let mut narration = Narration::on(&stage.hub).tools(plan);
         if tells {
             narration = narration.results(|output| format!("{} were found.", output.lines().count()).into());

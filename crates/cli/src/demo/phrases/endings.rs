@@ -32,46 +32,39 @@ pub(in crate::demo) const HANDING_OFF: Phrase = phrase(
     ["Mo ń fà á lé ènìyàn lọ́wọ́.", "Mo ń fà á lé ènìyàn lọ́wọ́.", "Mo ń fà á lé ènìyàn lọ́wọ́, bí o ṣe béèrè."],
 );
 
-pub(in crate::demo) const HANDOFF_REASON: Line = line(
-    "You asked for a person. In this demonstration nobody is called.",
-    "Ha pedido una persona. En esta demostración no se llama a nadie.",
-    "O béèrè fún ènìyàn. Nínú àfihàn yìí, a kò pe ẹnikẹ́ni.",
-);
+pub(in crate::demo) const HANDOFF_REASON: Line =
+    line("You asked for a person.", "Ha pedido una persona.", "O béèrè fún ènìyàn.");
 
 pub(in crate::demo) const HANDOFF: Phrase = phrase(
     [
         "A person is needed.",
         "A person is asked to take over. In the demonstration nobody is called.",
-        "A person is asked to take over, because you asked for one. In the demonstration nobody is called.",
+        "A person is asked to take over from the assistant. In the demonstration nobody is called.",
     ],
     [
         "Hace falta una persona.",
         "Se pide a una persona que siga. En la demostración no se llama a nadie.",
-        "Se pide a una persona que siga, porque usted la pidió. En la demostración no se llama a nadie.",
+        "Se pide a una persona que siga en lugar del asistente. En la demostración no se llama a nadie.",
     ],
     [
         "A nílò ènìyàn.",
         "A béèrè kí ènìyàn gbà á. Nínú àfihàn, a kò pe ẹnikẹ́ni.",
-        "A béèrè kí ènìyàn gbà á, nítorí pé o béèrè. Nínú àfihàn, a kò pe ẹnikẹ́ni.",
+        "A béèrè kí ènìyàn gbà á lọ́wọ́ olùrànlọ́wọ́. Nínú àfihàn, a kò pe ẹnikẹ́ni.",
     ],
 );
 
 pub(in crate::demo) const HANDED_OFF: Phrase = phrase(
     [
         "Handed over.",
-        "The demonstration ends here. Nobody was called.",
-        "The demonstration ends here. With a real assistant a person would go on; nobody was called.",
+        "The demonstration ends here.",
+        "The demonstration ends here. With a real assistant a person would go on.",
     ],
     [
         "Traspasado.",
-        "La demostración termina aquí. No se llamó a nadie.",
-        "La demostración termina aquí. Con un asistente real seguiría una persona; no se llamó a nadie.",
+        "La demostración termina aquí.",
+        "La demostración termina aquí. Con un asistente real seguiría una persona.",
     ],
-    [
-        "Ó parí.",
-        "Àfihàn parí síbí. A kò pe ẹnikẹ́ni.",
-        "Àfihàn parí síbí. Pẹ̀lú olùrànlọ́wọ́ gidi, ènìyàn ni yóò máa bá a lọ; a kò pe ẹnikẹ́ni.",
-    ],
+    ["Ó parí.", "Àfihàn parí síbí.", "Àfihàn parí síbí. Pẹ̀lú olùrànlọ́wọ́ gidi, ènìyàn ni yóò máa bá a lọ."],
 );
 
 pub(in crate::demo) const CANCELLED: Phrase = phrase(

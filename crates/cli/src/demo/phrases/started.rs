@@ -29,18 +29,18 @@ const STARTED: Phrase = phrase(
 const STARTED_BALANCE: Phrase = phrase(
     [
         "Balance.",
-        "Looking up the balance of the demonstration account.",
-        "Looking up the balance of the demonstration account. No real bank is asked.",
+        "The balance will be looked up.",
+        "The balance of the demonstration account will be looked up. No real bank is asked.",
     ],
     [
         "Saldo.",
-        "Consultando el saldo de la cuenta de demostración.",
-        "Consultando el saldo de la cuenta de demostración. No se pregunta a ningún banco real.",
+        "Se va a consultar el saldo.",
+        "Se va a consultar el saldo de la cuenta de demostración. No se pregunta a ningún banco real.",
     ],
     [
         "Iye owó.",
-        "Mo ń wo iye owó inú àkántì àfihàn.",
-        "Mo ń wo iye owó inú àkántì àfihàn. A kò béèrè lọ́wọ́ báńkì gidi kankan.",
+        "A máa wo iye owó náà.",
+        "A máa wo iye owó inú àkántì àfihàn. A kò béèrè lọ́wọ́ báńkì gidi kankan.",
     ],
 );
 

@@ -1,0 +1,112 @@
+//! What sounds like an answer without being one: it never starts anything, and is never taken for a yes.
+
+/// Words that begin an answer, in the languages in which a yes and a no are taken: yes or nearly, no or nearly, neither; then
+/// Spanish, and Yoruba, also without its marks.
+const FIRST: [&str; 5] = [
+    "yes yeah yep yup aye ok okay k sure fine alright right correct true agreed agree accept accepted approve approved allow allowed confirm confirmed affirmative absolutely definitely certainly good great go proceed continue",
+    "no nope nah never not dont don't wont won't wrong false negative deny denied refuse refused reject rejected decline declined cancel abort stop",
+    "maybe perhaps possibly later wait let hmm hm um er why thanks thank",
+    "sí si vale claro adelante acepto aceptar permito bueno nunca jamás rechazo rechazar cancela cancelar hazlo hágalo quizás tal",
+    "bẹ́ẹ̀ni bẹ́ẹ̀ bẹẹni beeni bẹ́ẹ̀kọ́ bẹẹkọ beeko rárá rara dára dúró",
+];
+
+/// Two words that begin one.
+const PAIRS: &[(&str, &str)] = &[
+    ("all", "right"),
+    ("de", "acuerdo"),
+    ("do", "it"),
+    ("do", "not"),
+    ("do", "so"),
+    ("do", "that"),
+    ("i", "accept"),
+    ("i", "agree"),
+    ("i", "allow"),
+    ("i", "am"),
+    ("i", "do"),
+    ("i", "don't"),
+    ("i", "dont"),
+    ("i", "guess"),
+    ("i", "refuse"),
+    ("i", "reject"),
+    ("i", "think"),
+    ("i", "will"),
+    ("i", "won't"),
+    ("i", "would"),
+    ("i'd", "rather"),
+    ("lo", "permito"),
+    ("of", "course"),
+    ("por", "supuesto"),
+    ("ó", "dára"),
+];
+
+/// What points to what was just asked.
+const THAT: &[&str] = &["it", "that", "this", "so"];
+
+/// Before and after what is said.
+const KIND: &[&str] = &["please", "well", "oh", "then", "now", "thanks", "you", "just"];
+
+/// Whether a line sounds like an answer to a question that is open.
+pub(super) fn sounds_like_an_answer(line: &str) -> bool {
+    let lower = line.to_lowercase().replace('’', "'");
+    let all: Vec<&str> = lower
+        .split(|letter: char| letter.is_whitespace() || letter.is_ascii_punctuation() && letter != '\'')
+        .filter(|word| !word.is_empty())
+        .collect();
+    let begin = all.iter().position(|word| !KIND.contains(word));
+    let end = all.iter().rposition(|word| !KIND.contains(word));
+    let (Some(begin), Some(end)) = (begin, end) else { return true };
+    match all.get(begin..=end).unwrap_or_default() {
+        [] | ["i'm", ..] => true,
+        [first, ..] if FIRST.iter().any(|list| list.split(' ').any(|word| word == *first)) => true,
+        [first, second, ..] if PAIRS.contains(&(*first, *second)) => true,
+        // `send it`, `delete that`: with a question open, that is what the question is about.
+        [.., last] => THAT.contains(last),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_is_told_from_a_request() {
+        for line in [
+            "nope",
+            "yes please",
+            "ok then",
+            "sure",
+            "Sure!",
+            "go ahead",
+            "I don't want that",
+            "I don’t want that.",
+            "no thanks",
+            "yes, send 20 euro to Ben",
+            "Please do it now",
+            "delete it",
+            "just send that, please",
+            "confirm",
+            "cancel",
+            "All right",
+            "okay",
+            "please",
+            "de acuerdo",
+            "bẹẹni o",
+        ] {
+            assert!(sounds_like_an_answer(line), "{line}");
+        }
+        for line in [
+            "what's my balance?",
+            "send 20 euro to Ben",
+            "please send 20 euro to Ben",
+            "delete a record",
+            "how is the weather?",
+            "I want a human",
+            "weather in Madrid",
+            "book a room",
+            "fi yúrò 20 ránṣẹ́ sí Ben",
+            "transfiere 20 euros a Ben",
+        ] {
+            assert!(!sounds_like_an_answer(line), "{line}");
+        }
+    }
+}
