@@ -62,7 +62,8 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         Ok(token) => {
             let printed = print(&format!("{token}\n"));
             tell(&format!(
-                "It is shown this once; {} holds its hash. A hub that runs already knows it after its next start.",
+                "It is shown this once; {} holds its hash. A hub that runs already learns of it by SIGHUP: \
+                 kill -HUP PID, or systemctl reload sayso.",
                 new.tokens.display()
             ));
             printed

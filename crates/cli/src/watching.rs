@@ -33,7 +33,9 @@ impl Watching {
 
 /// The first line of the log.
 pub(crate) fn started(observe: &Observe, wires: &str, data: &str) {
-    let fields = [("version", env!("CARGO_PKG_VERSION")), ("wires", wires), ("data", data)];
+    let process = std::process::id().to_string();
+    let version = env!("CARGO_PKG_VERSION");
+    let fields = [("version", version), ("process", &process), ("wires", wires), ("data", data)];
     observe.log.entry(Level::Info, Kind::Started, &fields);
 }
 

@@ -43,6 +43,11 @@ pub enum Command {
     },
     /// The hub stops: every connection is told.
     Goodbye,
+    /// The tokens of these hold, and no others: what those heard ends, and nothing that they say is heard.
+    Know {
+        /// Whoever has one.
+        principals: Vec<Principal>,
+    },
     /// A message of a listener: a reply, more time, stop, renegotiate, close.
     Say {
         /// The message.

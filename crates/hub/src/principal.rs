@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use seal::Digest;
+
 use crate::Scope;
 
 /// What a token is for.
@@ -60,12 +62,21 @@ pub struct Principal {
     pub scope: Arc<Scope>,
     /// Let in without a token: it may be agent and listener at once.
     pub open: bool,
+    /// The hash of the token that was shown, if one was.
+    pub token: Option<Digest>,
 }
 
 impl Principal {
     /// Everybody, where nobody is asked.
     pub fn anybody() -> Self {
-        Self { name: "local".into(), role: Role::Admin, agent_id: None, scope: Arc::default(), open: true }
+        Self {
+            name: "local".into(),
+            role: Role::Admin,
+            agent_id: None,
+            scope: Arc::default(),
+            open: true,
+            token: None,
+        }
     }
 
     /// Whether it may speak as an agent.

@@ -30,5 +30,5 @@ mod tls;
 pub use compat::Limits as DialectLimits;
 pub use demo::Wish;
 pub use listener::UnixSocket;
-pub use server::{Asset, Bridge, Door, Limits, Line, Server, Told, clock};
+pub use server::{Asset, Bridge, Changed, Door, Limits, Line, Server, Told, clock};
 pub use tls::{Tls, TlsError};

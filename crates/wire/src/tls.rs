@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use tokio::net::TcpStream;
@@ -14,9 +14,9 @@ use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::rustls::{Error, ServerConfig};
 use tokio_rustls::server::TlsStream;
 
-/// What a server needs to speak TLS.
+/// What a server needs to speak TLS. All clones are one.
 #[derive(Clone)]
-pub struct Tls(TlsAcceptor);
+pub struct Tls(Arc<RwLock<Arc<ServerConfig>>>);
 
 /// Why there is no TLS.
 #[derive(Debug)]
@@ -80,12 +80,22 @@ impl Tls {
             .with_single_cert(chain, secret)
             .map_err(unusable)?;
         config.alpn_protocols = vec![b"http/1.1".to_vec()];
-        Ok(Self(TlsAcceptor::from(Arc::new(config))))
+        Ok(Self(Arc::new(RwLock::new(Arc::new(config)))))
+    }
+
+    /// From now on whoever connects is shown the other's certificate; who has connected before goes on.
+    pub fn replace(&self, with: &Self) {
+        let config = with.config();
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = config;
+    }
+
+    fn config(&self) -> Arc<ServerConfig> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// The handshake, if it comes to an end in time.
     pub(crate) async fn accept(&self, stream: TcpStream, patience: Duration) -> Option<TlsStream<TcpStream>> {
-        timeout(patience, self.0.accept(stream)).await.ok()?.ok()
+        timeout(patience, TlsAcceptor::from(self.config()).accept(stream)).await.ok()?.ok()
     }
 }
 

@@ -57,6 +57,7 @@ impl Agent {
             agent_id: Some(AGENT.into()),
             scope: Arc::default(),
             open: false,
+            token: None,
         };
         let (language, named) = (request.language, request.named.clone());
         let mut started = Draft::payload(language, &named)

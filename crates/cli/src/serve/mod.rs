@@ -2,6 +2,7 @@
 
 mod config;
 pub(crate) mod manifest;
+mod reload;
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -19,6 +20,7 @@ use crate::print::{in_words, print, tell};
 use crate::watching::{self, Watching};
 use crate::{Outcome, demo, page};
 use config::{Config, Flags, Loaded};
+use reload::Reload;
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
@@ -75,7 +77,7 @@ fn serve(config: &Config, watching: &Watching) -> Result<(), String> {
     }
     let tls = tls(config)?;
     let scheme = if tls.is_some() { "https" } else { "http" };
-    let door = door(config)?;
+    let (door, tokens) = door(config)?;
     let observe = watching.start()?;
     let journal = observe.journal(journal(config)?);
     let longest_wait = i64::try_from(config.wire.longest_wait.as_millis()).unwrap_or(i64::MAX);
@@ -96,6 +98,9 @@ fn serve(config: &Config, watching: &Watching) -> Result<(), String> {
         .build()
         .map_err(|error| error.to_string())?;
     let served = runtime.block_on(async {
+        let mut reload = Reload::new();
+        reload.tokens = tokens;
+        reload.tls = tls.clone().zip(config.tls_cert.clone().zip(config.tls_key.clone())).map(|(tls, (cert, key))| (tls, cert, key));
         let listener = tokio::net::TcpListener::bind(config.listen)
             .await
             .map_err(|error| format!("cannot listen on {}: {error}", config.listen))?;
@@ -120,6 +125,7 @@ fn serve(config: &Config, watching: &Watching) -> Result<(), String> {
         }
         server = server.with_assets(page::assets(config.compat || config.demo_agent));
         let server = Arc::new(server.with_signed_manifest(signed).with_passes(passes).with_tls(tls));
+        server.open_door().await;
         let unix = unix(config)?;
         tell(&format!("listening on {scheme}://{address}"));
         watching::started(&observe, &wires(config).join(","), &kept(config));
@@ -150,6 +156,12 @@ fn serve(config: &Config, watching: &Watching) -> Result<(), String> {
                 std::future::pending::<()>().await;
             }
         };
+        let enough = async {
+            tokio::select! {
+                () = stopped() => {}
+                () = reload.run(&server, &observe) => {}
+            }
+        };
         tokio::pin!(parent);
         tokio::select! {
             () = server.clone().serve(listener) => {}
@@ -157,7 +169,7 @@ fn serve(config: &Config, watching: &Watching) -> Result<(), String> {
             () = &mut parent => {}
             () = beats => {}
             () = watch => {}
-            () = stopped() => {
+            () = enough => {
                 // The parent is told by its own future; that it is gone, or has heard enough, is no reason to hurry.
                 let told = async { parent.await; std::future::pending().await };
                 tokio::select! {
@@ -249,11 +261,11 @@ fn make_folder(path: &Path) -> Result<(), String> {
     std::fs::create_dir_all(path).map_err(|error| format!("cannot make {}: {error}", path.display()))
 }
 
-/// Who is let in. The first start makes a token and says how to use it.
-fn door(config: &Config) -> Result<Door, String> {
+/// Who is let in, and the file that says so. The first start makes a token and says how to use it.
+fn door(config: &Config) -> Result<(Door, Option<PathBuf>), String> {
     if config.open {
         tell("warning: --open lets every program on this machine speak, hear and answer");
-        return Ok(Door::Open);
+        return Ok((Door::Open, None));
     }
     let admin =
         || NewToken { name: "admin".to_owned(), role: Role::Admin, agent_id: None, scope: Scope::default() };
@@ -261,7 +273,7 @@ fn door(config: &Config) -> Result<Door, String> {
         let mut tokens = Tokens::default();
         let (token, _) = tokens.add(&admin(), &mut SystemRandom).map_err(|error| error.to_string())?;
         tell(&format!("token, shown this once: {token}"));
-        return Ok(Door::Tokens(tokens));
+        return Ok((Door::Tokens(tokens), None));
     }
     let path = if let Some(path) = &config.tokens {
         path.clone()
@@ -277,7 +289,8 @@ fn door(config: &Config) -> Result<Door, String> {
             path.display()
         ));
     }
-    Tokens::load(&path).map(Door::Tokens).map_err(|error| error.to_string())
+    let tokens = Tokens::load(&path).map_err(|error| error.to_string())?;
+    Ok((Door::Tokens(tokens), Some(path)))
 }
 
 /// Where what is kept is.

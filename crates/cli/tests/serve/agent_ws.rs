@@ -100,7 +100,7 @@ impl Agent {
     }
 
     /// The code with which the other side closes, whatever it says before.
-    fn code(mut self) -> u16 {
+    pub(crate) fn code(mut self) -> u16 {
         loop {
             if let Message::Close(frame) = self.socket.read().unwrap() {
                 return frame.unwrap().code.into();

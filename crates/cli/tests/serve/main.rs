@@ -30,6 +30,7 @@ mod manifest;
 mod messages;
 mod observe;
 mod page;
+mod reload;
 #[path = "../sayso/mod.rs"]
 mod sayso;
 mod shell;

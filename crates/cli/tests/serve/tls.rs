@@ -14,6 +14,7 @@ use tungstenite::{ClientRequestBuilder, Message};
 
 use crate::hub::{CAN_REPLY, Hub, QUESTION};
 use crate::messages::{kind, reply, request};
+use crate::reload::reload;
 use crate::tokens::token;
 
 struct Certificate {
@@ -361,4 +362,30 @@ fn an_agent_speaks_to_whom_it_trusts_and_to_nobody_else() {
         let no_file = connect().trust(&known.key).open().await.err();
         assert!(matches!(no_file, Some(sayso::Error::Malformed(_))), "{no_file:?}");
     });
+}
+
+#[test]
+fn a_certificate_that_is_renewed_is_shown_after_sighup_and_a_wrong_one_is_not() {
+    let folder = tempfile::tempdir().unwrap();
+    let old = certificate(folder.path(), "hub");
+    let hub = old.hub(&["--open"]);
+    let accepted = old.post(&hub, "/aaep/v1/subscriptions", &request("{}"));
+    let mut lines = old.listen(&hub, accepted["subscription_id"].as_str().unwrap());
+
+    let spare = certificate(folder.path(), "spare");
+    std::fs::copy(&spare.key, &old.key).unwrap();
+    let said = reload(&hub);
+    for part in ["error reload.failed what=certificate", "not the key of the certificate", "stays in force"] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+    old.start(&hub);
+    assert_eq!(kind(&next(&mut lines)), "session.started");
+
+    let new = certificate(folder.path(), "hub");
+    assert!(reload(&hub).contains("reloaded what=certificate"));
+    new.start(&hub);
+    assert_eq!(kind(&next(&mut lines)), "session.started", "who was connected before goes on");
+    let mut refused = old.tls(&hub);
+    let refused = refused.write_all(b"GET /healthz HTTP/1.1\r\n\r\n").and_then(|()| refused.flush());
+    assert!(refused.is_err(), "the old one is not shown any more");
 }

@@ -63,7 +63,7 @@ impl Socket {
     }
 }
 
-const PROTOCOL: (&str, &str) = ("Sec-WebSocket-Protocol", "other, aaep.v1");
+pub(crate) const PROTOCOL: (&str, &str) = ("Sec-WebSocket-Protocol", "other, aaep.v1");
 
 #[test]
 fn a_question_is_heard_and_answered_on_the_same_socket() {

@@ -58,9 +58,10 @@ impl Core {
         now: i64,
     ) -> Answer {
         let known = self.subscriptions.get_mut(subscription);
-        let Some(known) = known.filter(|one| *one.principal == *who.name && !one.is_over(now)) else {
+        let Some(known) = known.filter(|one| one.is_of(who) && !one.is_over(now)) else {
             return Answer::NotFound;
         };
+        known.token = who.token;
         // A second connection takes the place of the first.
         let mut replaced = None;
         if let Some((old, lane)) = known.listener.replace((listener, None)) {

@@ -9,6 +9,7 @@ mod agent;
 mod ask;
 mod attach;
 mod full;
+mod known;
 mod lanes;
 mod lines;
 mod listener;
@@ -42,6 +43,7 @@ use crate::watch::{Counters, Note};
 use crate::write::Write;
 use crate::{LineId, Principal};
 use attach::Since;
+use known::Known;
 use lanes::Lanes;
 use lines::Lines;
 use listener::Way;
@@ -143,6 +145,7 @@ pub struct Core {
     validator: Validator,
     sessions: HashMap<Box<str>, agent::Live>,
     subscriptions: HashMap<Box<str>, Subscription>,
+    known: Known,
     /// Which subscription each connection listens on.
     listeners: HashMap<crate::ListenerId, Box<str>>,
     lanes: Lanes,
@@ -234,6 +237,7 @@ impl Core {
             validator: Validator::new(),
             sessions: HashMap::new(),
             subscriptions: HashMap::new(),
+            known: Known::default(),
             listeners: HashMap::new(),
             lanes: Lanes::new(limits.shape),
             questions: Questions::new(limits.questions, RandomState::new()),
@@ -339,7 +343,11 @@ impl Core {
 
     /// Judges a request; it has no answer yet, or never will, if there is none.
     fn judge(&mut self, id: RequestId, who: &Principal, command: Command, now: i64) -> Option<Answer> {
+        if !self.known.hears(who) {
+            return Some(Answer::Forbidden);
+        }
         match command {
+            Command::Know { principals } => Some(self.know(principals, now)),
             Command::Subscribe { text } => Some(self.subscribe(who, &text, now)),
             Command::Attach { subscription, last_event_id, listener } => {
                 let since = last_event_id.map_or(Since::Now, Since::Event);

@@ -113,6 +113,7 @@ fn restored(stored: &journal::stored::OpenSubscription) -> Option<Subscription> 
         agent_id: None,
         scope: Arc::new(scope),
         open: false,
+        token: None,
     };
     let mut subscription = Subscription::new(SubscriptionId::parse(&stored.id).ok()?, &who, terms, accepted);
     for earlier in root.member("before").iter().flat_map(aaep::json::Value::items) {

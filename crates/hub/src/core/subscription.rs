@@ -7,6 +7,7 @@ use aaep::json::Writer;
 use aaep::message::{Message, ReasonCode, SubscriptionRejected};
 use aaep::negotiate::{Offer, Terms, answer};
 use aaep::shape::Wants;
+use seal::Digest;
 
 use super::{After, Core, Write};
 use crate::command::{Answer, Output};
@@ -17,6 +18,8 @@ use crate::{LaneId, ListenerId, Principal, Scope};
 pub(super) struct Subscription {
     pub(super) id: SubscriptionId,
     pub(super) principal: Arc<str>,
+    /// The token by which it was asked for, or heard last; not known after a restart.
+    pub(super) token: Option<Digest>,
     pub(super) may_answer: bool,
     pub(super) terms: Terms,
     /// The message that said so.
@@ -194,6 +197,7 @@ impl Subscription {
             id,
             accepted: accepted.into(),
             principal: who.name.clone(),
+            token: who.token,
             may_answer: who.role.answers(),
             wants: Arc::new(Wants::from(&terms)),
             terms,
@@ -202,6 +206,11 @@ impl Subscription {
             lost: None,
             before: Vec::new(),
         }
+    }
+
+    /// Whether it is this one's, with the rights that it was asked for: other rights ask anew.
+    pub(super) fn is_of(&self, who: &Principal) -> bool {
+        self.principal == who.name && self.may_answer == who.role.answers() && self.scope == who.scope
     }
 
     /// Whether it did not come back in time.

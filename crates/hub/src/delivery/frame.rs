@@ -47,6 +47,8 @@ pub enum Reason {
     ProducerShutdown,
     /// Another connection listens on this subscription now.
     Replaced,
+    /// The token by which it was let in holds no more.
+    TokenRemoved,
 }
 
 impl Reason {
@@ -56,6 +58,7 @@ impl Reason {
             Self::SlowConsumer => "slow_consumer",
             Self::ProducerShutdown => "producer_shutdown",
             Self::Replaced => "replaced",
+            Self::TokenRemoved => "token_removed",
         }
     }
 
@@ -65,6 +68,7 @@ impl Reason {
             Self::SlowConsumer => "Too much waited that was not read.",
             Self::ProducerShutdown => "The hub stops. Open questions stay open; come back.",
             Self::Replaced => "Another connection listens on this subscription now.",
+            Self::TokenRemoved => "The token that was shown is not known any more.",
         }
     }
 }

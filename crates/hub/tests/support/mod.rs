@@ -472,6 +472,7 @@ pub(crate) fn agent(name: &str) -> Principal {
         agent_id: Some(name.into()),
         scope: Arc::default(),
         open: false,
+        token: None,
     }
 }
 
@@ -486,6 +487,7 @@ pub(crate) fn listener(name: &str, scope: &[&str]) -> Principal {
         agent_id: None,
         scope: Arc::new(covered),
         open: false,
+        token: None,
     }
 }
 

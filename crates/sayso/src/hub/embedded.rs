@@ -192,6 +192,7 @@ impl Embedded {
             agent_id: Some(self.agent.as_str().into()),
             scope: Arc::default(),
             open: false,
+            token: None,
         };
         let (orders, inbox) = Orders::channel();
         let line = Inside::new(&bridge, who);

@@ -61,9 +61,18 @@ pub(crate) async fn run(
     let (mut mouth, mut ear) = socket.split();
     // Every call in flight has a place for its answer.
     let line = server.bridge.line(server.limits.untold.saturating_add(2 * server.limits.calls).max(1));
-    let mut talk =
-        Talk { line, who, limits: server.limits, calls: HashMap::new(), batches: HashMap::new(), bytes: 0 };
-    let ending = talk.converse(&mut ear, &mut mouth).await;
+    let mut talk = Talk {
+        line,
+        who: who.clone(),
+        limits: server.limits,
+        calls: HashMap::new(),
+        batches: HashMap::new(),
+        bytes: 0,
+    };
+    let ending = tokio::select! {
+        ending = talk.converse(&mut ear, &mut mouth) => ending,
+        () = server.dismissed(&who) => Ending::Dismissed,
+    };
     drop(talk);
     let _ = timeout(FAREWELL, mouth.say(Word::End { ending, subscription: None })).await;
     if let Ok(socket) = ear.reunite(mouth) {

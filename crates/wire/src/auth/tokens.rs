@@ -101,6 +101,21 @@ impl Tokens {
         self.0.get(hash)
     }
 
+    /// Whether this one's token holds, and for just that.
+    pub(crate) fn has(&self, who: &Principal) -> bool {
+        who.token.as_ref().and_then(|hash| self.0.get(hash)) == Some(who)
+    }
+
+    /// All who have one.
+    pub(crate) fn principals(&self) -> Vec<Principal> {
+        self.0.values().cloned().collect()
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
     /// Whether nobody has one.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -169,9 +184,16 @@ fn read(line: &str) -> Option<(Digest, Principal)> {
         Some(scope) => Scope::read(&scope)?,
         None => Scope::default(),
     };
-    let principal =
-        Principal { name: Arc::from(&*text("name")?), role, agent_id, scope: Arc::new(scope), open: false };
-    Some((Digest::parse(&text("hash")?)?, principal))
+    let hash = Digest::parse(&text("hash")?)?;
+    let principal = Principal {
+        name: Arc::from(&*text("name")?),
+        role,
+        agent_id,
+        scope: Arc::new(scope),
+        open: false,
+        token: Some(hash),
+    };
+    Some((hash, principal))
 }
 
 #[cfg(test)]

@@ -141,7 +141,12 @@ impl Caller<'_> {
             let ending = self.hear(subscription, ear, &say, &over).await;
             let is_theirs = !matches!(
                 ending,
-                Ending::Over | Ending::Replaced | Ending::Closed | Ending::Slow | Ending::Stopping
+                Ending::Over
+                    | Ending::Replaced
+                    | Ending::Dismissed
+                    | Ending::Closed
+                    | Ending::Slow
+                    | Ending::Stopping
             );
             if is_theirs {
                 self.close(subscription).await;

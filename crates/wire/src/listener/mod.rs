@@ -96,6 +96,8 @@ pub(crate) enum Ending {
     Over,
     /// Another connection has taken it over.
     Replaced,
+    /// The token that was shown holds no more.
+    Dismissed,
     /// It did not read what it was sent.
     Slow,
     /// The hub stops.
@@ -127,6 +129,7 @@ impl Ending {
             Reason::SlowConsumer => Self::Slow,
             Reason::ProducerShutdown => Self::Stopping,
             Reason::Replaced => Self::Replaced,
+            Reason::TokenRemoved => Self::Dismissed,
             _ => Self::Over,
         }
     }
@@ -138,6 +141,7 @@ impl Ending {
             Self::Slow => told(Reason::SlowConsumer),
             Self::Stopping => told(Reason::ProducerShutdown),
             Self::Replaced => told(Reason::Replaced),
+            Self::Dismissed => told(Reason::TokenRemoved),
             Self::Over => ("ended", "The subscription has ended."),
             Self::Rejected | Self::Unauthenticated => ("rejected", "The subscription was refused."),
             Self::Denied => ("authorization_denied", "This is not for you to hear."),

@@ -115,7 +115,11 @@ pub(crate) async fn run(
         patience: server.limits.message_time,
     };
     let _here = server.bridge.observe().listens(Wire::WebSocket);
-    listen(&server.bridge, &who, &manners, &mut ear, &mut mouth).await;
+    tokio::select! {
+        _ = listen(&server.bridge, &who, &manners, &mut ear, &mut mouth) => {}
+        // Who is told so by the hub has heard it before.
+        () = async { server.dismissed(&who).await; tokio::time::sleep(FAREWELL).await } => {}
+    }
     if let Ok(socket) = ear.reunite(mouth) {
         hang_up(socket.into_inner()).await;
     }
@@ -150,8 +154,9 @@ impl<S: AsyncRead + AsyncWrite + Send + Unpin> Mouth for SplitSink<WebSocketStre
             Word::End { ending: Ending::Gone, .. } => return self.close().await.is_ok(),
             Word::End { ending, subscription } => {
                 // Who ends it without being asked says why in a message, as on every wire.
-                if let (Ending::Slow | Ending::Stopping | Ending::Replaced, Some(subscription)) =
-                    (ending, subscription)
+                let told =
+                    matches!(ending, Ending::Slow | Ending::Stopping | Ending::Replaced | Ending::Dismissed);
+                if let Some(subscription) = subscription.filter(|_| told)
                     && self.send(Message::text(closing(&subscription, Some(ending)))).await.is_err()
                 {
                     return false;
@@ -169,7 +174,7 @@ fn code(ending: Ending) -> u16 {
     match ending {
         Ending::Over | Ending::Replaced => 4000,
         Ending::Rejected => 4001,
-        Ending::Unauthenticated => 4002,
+        Ending::Unauthenticated | Ending::Dismissed => 4002,
         Ending::Denied => 4003,
         Ending::Violation | Ending::Slow => 4004,
         Ending::Closed => 4005,

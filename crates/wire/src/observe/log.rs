@@ -96,6 +96,8 @@ macro_rules! kinds {
 kinds! {
     Started "started" "The hub has begun.",
     Stopping "stopping" "The hub ends.",
+    Reloaded "reloaded" "Tokens or the certificate were read again.",
+    ReloadFailed "reload.failed" "They could not be read again; what was read before stays in force.",
     SessionStarted "session.started" "An agent has started a session.",
     SessionEnded "session.ended" "A session has ended.",
     SubscriptionOpened "subscription.opened" "A subscription was accepted.",

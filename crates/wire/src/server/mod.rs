@@ -2,6 +2,7 @@
 //!
 //! - `connection`: one connection, a request at a time, until it becomes a stream or ends.
 //! - `stream`: what it is made of, plain or under TLS.
+//! - `door`: who is let in, and who no more.
 //! - `assets`: files that it gives as they are.
 //! - `routes`: which request means what.
 //! - `sign_in`: a browser's cookie in place of its token.
@@ -10,6 +11,7 @@
 mod assets;
 mod bridge;
 mod connection;
+mod door;
 mod routes;
 mod sign_in;
 mod stream;
@@ -21,25 +23,17 @@ use std::time::Duration;
 pub use assets::Asset;
 pub use bridge::{Bridge, Line, Told};
 pub(crate) use connection::STREAM_HEAD;
+pub use door::{Changed, Door};
 pub use routes::clock;
 pub(crate) use routes::response;
 pub(crate) use stream::{hung_up, written};
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 
-use crate::auth::{Attempts, Passes, Tokens};
+use crate::auth::{Attempts, Passes};
 use crate::compat::{self, Compat};
 use crate::listener::{FAREWELL, UnixSocket, stdio, unix};
 use crate::{Tls, Wish};
-
-/// Who is let in.
-#[derive(Debug)]
-pub enum Door {
-    /// Whoever has a token.
-    Tokens(Tokens),
-    /// Everybody; only for loopback.
-    Open,
-}
 
 /// What a server takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -123,8 +117,7 @@ impl Default for Limits {
 pub struct Server {
     /// The way to the hub.
     pub bridge: Bridge,
-    /// Who is let in.
-    pub door: Door,
+    door: door::Watched,
     /// How much is taken.
     pub limits: Limits,
     /// The hosts under which it may be addressed, with their ports; a request for another is misdirected.
@@ -156,7 +149,7 @@ impl Server {
     pub fn new(bridge: Bridge, door: Door, limits: Limits, hosts: Vec<String>, manifest: String) -> Self {
         Self {
             bridge,
-            door,
+            door: door::Watched::new(door),
             limits,
             hosts,
             manifest,

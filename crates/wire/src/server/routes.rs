@@ -153,6 +153,12 @@ async fn routed(server: &Server, head: &Head, body: Vec<u8>, peer: IpAddr) -> Re
         }
         _ => return whole(not_found()),
     };
+    if let Command::Wait { .. } = command {
+        return tokio::select! {
+            answer = server.bridge.ask(who.clone(), command) => whole(response(answer, made)),
+            () = server.dismissed(&who) => Err(unknown()),
+        };
+    }
     whole(response(server.bridge.ask(who, command).await, made))
 }
 
@@ -250,7 +256,8 @@ fn no_token(head: &Head) -> Result<(), Response> {
 
 /// Who asks: by token, by cookie, or anybody where nobody is asked.
 fn who(server: &Server, head: &Head) -> Result<Principal, Response> {
-    let tokens = match &server.door {
+    let door = server.door.borrow();
+    let tokens = match &*door {
         Door::Open => return Ok(Principal::anybody()),
         Door::Tokens(tokens) => tokens,
     };
@@ -258,10 +265,12 @@ fn who(server: &Server, head: &Head) -> Result<Principal, Response> {
         Some(token) => tokens.principal(token).cloned(),
         None => sign_in::who(server, tokens, head)?,
     };
-    known.ok_or_else(|| {
-        Response::problem(Status::Unauthorized, "A token is needed, and this one is not known.")
-            .header("WWW-Authenticate", "Bearer")
-    })
+    known.ok_or_else(unknown)
+}
+
+fn unknown() -> Response {
+    Response::problem(Status::Unauthorized, "A token is needed, and this one is not known.")
+        .header("WWW-Authenticate", "Bearer")
 }
 
 pub(super) fn another_method() -> Response {

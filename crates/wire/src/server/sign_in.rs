@@ -25,7 +25,8 @@ pub(super) fn login(server: &Server, head: &Head, body: &[u8], peer: IpAddr) -> 
         Err(response) => return response,
     };
     // Where everybody is let in, there is nothing to remember.
-    let Door::Tokens(tokens) = &server.door else { return done(head) };
+    let door = server.door.borrow();
+    let Door::Tokens(tokens) = &*door else { return done(head) };
     let now = clock();
     let mut attempts = server.attempts.lock().unwrap_or_else(PoisonError::into_inner);
     if let Err(seconds) = attempts.may(peer, now) {
