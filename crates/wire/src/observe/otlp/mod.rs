@@ -124,7 +124,7 @@ impl Otlp {
         self.give_metrics(families);
         let (done, tried) = sync_channel(1);
         if self.queue.try_send(Item::Flush(done)).is_ok() {
-            let _ = tried.recv_timeout(Duration::from_secs(1));
+            let _ = tried.recv_timeout(Duration::from_millis(1_500));
         }
         self.tell(log);
     }
