@@ -71,8 +71,16 @@ pub(crate) fn chromium() -> Result<(), String> {
 }
 
 pub(crate) fn debian(packages: &[&str]) -> Result<(), String> {
-    let _ = command(Command::new("apt-get").args(["update", "-q"]));
-    command(Command::new("apt-get").args(["install", "-y", "-q"]).args(packages))
+    // Nobody is there to be asked, and another may be at it.
+    let apt = |what: &[&str]| {
+        let mut apt = Command::new("apt-get");
+        apt.env("DEBIAN_FRONTEND", "noninteractive")
+            .args(["-q", "-o", "DPkg::Lock::Timeout=600", "-o", "Acquire::Retries=3"])
+            .args(what);
+        apt
+    };
+    let _ = command(&mut apt(&["update"]));
+    command(apt(&["install", "-y"]).args(packages))
 }
 
 fn cargo_fuzz() -> Result<(), String> {

@@ -185,8 +185,9 @@ impl Bound {
     ///
     /// ```
     /// use sayso::{Argument, Bound};
-    /// assert!(!Bound::confidential(&4711.bound()).to_string().contains("4711"));
-    /// assert_ne!(Bound::confidential(&4711.bound()), Bound::confidential(&4711.bound()));
+    /// let secret = "hunter2".bound();
+    /// assert!(!Bound::confidential(&secret).to_string().contains("hunter2"));
+    /// assert_ne!(Bound::confidential(&secret), Bound::confidential(&secret));
     /// ```
     #[must_use]
     pub fn confidential(value: &Self) -> Self {

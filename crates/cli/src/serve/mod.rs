@@ -126,6 +126,7 @@ fn serve(config: &Config, watching: &Watching) -> Result<(), String> {
         server = server.with_assets(page::assets(config.compat || config.demo_agent));
         let server = Arc::new(server.with_signed_manifest(signed).with_passes(passes).with_tls(tls));
         server.open_door().await;
+        let stopped = stopped();
         let unix = unix(config)?;
         tell(&format!("listening on {scheme}://{address}"));
         watching::started(&observe, &wires(config).join(","), &kept(config));
@@ -158,7 +159,7 @@ fn serve(config: &Config, watching: &Watching) -> Result<(), String> {
         };
         let enough = async {
             tokio::select! {
-                () = stopped() => {}
+                () = stopped => {}
                 () = reload.run(&server, &observe) => {}
             }
         };
@@ -227,17 +228,18 @@ fn unix(config: &Config) -> Result<Option<UnixSocket>, String> {
     Ok(Some(socket))
 }
 
-/// The person or the system says that it is enough.
-async fn stopped() {
+/// The person or the system says that it is enough. That is heeded from this call on, also before it is waited for.
+fn stopped() -> impl Future<Output = ()> {
     use tokio::signal::unix::{SignalKind, signal};
-    match (signal(SignalKind::terminate()), signal(SignalKind::interrupt())) {
-        (Ok(mut terminate), Ok(mut interrupt)) => {
-            tokio::select! {
-                _ = terminate.recv() => {}
-                _ = interrupt.recv() => {}
-            }
+    let signals = (signal(SignalKind::terminate()), signal(SignalKind::interrupt()));
+    async {
+        let (Ok(mut terminate), Ok(mut interrupt)) = signals else {
+            return std::future::pending().await;
+        };
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
         }
-        _ => std::future::pending().await,
     }
 }
 

@@ -11,7 +11,8 @@ pub(crate) const DIALOG: &str = "document.querySelector('[role=dialog]')";
 const WISH: &str = "textbox \"What should the demonstration assistant do?\"";
 
 fn demo() -> Hub {
-    Hub::limited(&["--demo-agent"])
+    // So long that nobody is reminded of the time, however slow the machine.
+    Hub::limited(&["--demo-agent", "--demo-time", "1h"])
 }
 
 /// Asks the assistant, by keyboard.
@@ -251,7 +252,7 @@ fn time_is_told_once_of_a_short_question_and_silence_means_no() {
     let mut page = listening(&hub, &mut browser);
     let client = hub.client();
     let session = client.start();
-    let question = crate::hub::QUESTION.replace("120", "20");
+    let question = crate::hub::QUESTION.replace("134", "40");
     let token =
         client.post(&format!("/agent/v1/sessions/{session}/confirmations"), &question).text("reply_token");
     asked(&mut page);
@@ -261,5 +262,5 @@ fn time_is_told_once_of_a_short_question_and_silence_means_no() {
     check(&mut page, "ran-out");
     assert_eq!(decided(&client, &session, &token), ("reject".to_owned(), "timeout".to_owned()));
     let told: Vec<_> = said(&mut page).into_iter().filter(|one| one.contains("left to answer")).collect();
-    assert_eq!(told, ["10 seconds are left to answer. Send 5 euro to Ben."]);
+    assert_eq!(told, ["20 seconds are left to answer. Send 5 euro to Ben."]);
 }

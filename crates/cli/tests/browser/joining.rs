@@ -1,10 +1,8 @@
 //! Coming late, being one of several, losing the connection.
 
-use std::process::Command;
-
 use crate::answering::{DIALOG, asked};
 use crate::chromium::Browser;
-use crate::hub::Hub;
+use crate::hub::{Hub, address_of_its_own};
 use crate::listening::{connected, hears, listening, said, tab_to, visit};
 use crate::relay::Relay;
 use crate::state::{check, check_kept_out};
@@ -59,7 +57,10 @@ fn what_is_settled_elsewhere_is_withdrawn_and_says_how() {
 fn a_connection_that_is_lost_comes_back_by_itself() {
     let folder = tempfile::tempdir().unwrap();
     let mut browser = Browser::start();
-    let mut hub = Hub::on_disk(folder.path());
+    let address = address_of_its_own();
+    let data = folder.path().to_str().unwrap();
+    let start = || Hub::start(&["--open", "--listen", &address, "--data", data, "--hub-resume-window", "1h"]);
+    let mut hub = start();
     let mut page = listening(&hub, &mut browser);
     let session = hub.client().start();
     let token = hub.client().ask(&session);
@@ -70,12 +71,7 @@ fn a_connection_that_is_lost_comes_back_by_itself() {
     page.press("Enter");
     hears(&mut page, "The answer could not be sent.");
     check_kept_out(&mut page, "lost");
-    let address = hub.address.clone();
-    let data = folder.path().to_str().unwrap();
-    let hub = Hub::start_as(
-        Command::new(env!("CARGO_BIN_EXE_sayso"))
-            .args(["serve", "--open", "--listen", &address, "--data", data]),
-    );
+    let hub = start();
     connected(&mut page);
     hears(&mut page, "Connected again.");
     assert!(page.complaints().iter().all(|one| one.about == "network"));
@@ -95,7 +91,7 @@ fn a_connection_that_is_lost_comes_back_by_itself() {
 #[ignore = "needs what `cargo xtask browser` installs"]
 fn what_was_missed_is_said_in_one_sentence() {
     let (relay, mut browser) = (Relay::new(), Browser::start());
-    let hub = Hub::limited(&["--host", &relay.address]);
+    let hub = Hub::limited(&["--host", &relay.address, "--hub-resume-window", "1h"]);
     relay.join(&hub.address);
     let client = hub.client();
     let mut page = visit(&relay.address, browser.page());
@@ -156,7 +152,7 @@ fn a_question_that_the_agent_takes_back_is_withdrawn() {
 #[test]
 #[ignore = "needs what `cargo xtask browser` installs"]
 fn an_agent_that_vanishes_takes_its_question_with_it() {
-    let (hub, mut browser) = (Hub::limited(&["--hub-lease", "5s"]), Browser::start());
+    let (hub, mut browser) = (Hub::limited(&["--hub-lease", "30s"]), Browser::start());
     let mut page = listening(&hub, &mut browser);
     let session = hub.client().start();
     hub.client().ask(&session);

@@ -158,7 +158,9 @@ fn at_a_keyboard_nobody_is_kept_waiting_and_has_time() {
     let mut demo = Demo::at_keyboard(&[]);
     demo.until("notice: Listening to ");
     demo.types("delete a record");
-    demo.until("ask: You have 2 minutes.");
+    let time = demo.until("ask: You have ");
+    // On a slow machine it is said later.
+    assert!(time.contains("2 minutes.") || time.contains("115 seconds."), "{time}");
     // Both while a question is open: another request, and a command.
     demo.types("what's my balance?");
     demo.until("The demonstration account holds 1250 euros");

@@ -1,11 +1,10 @@
 //! `aaep-minimal-producer`, followed by `sayso listen`.
 
 use std::io::{BufRead, BufReader, Write};
-use std::net::TcpListener;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::hub::Client;
+use crate::hub::{Client, address_of_its_own};
 use crate::program;
 
 struct Running(Child);
@@ -19,11 +18,12 @@ impl Drop for Running {
 
 /// The producer on a port of its own, once it answers.
 fn producer() -> (Running, Client, String) {
-    let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let address = address_of_its_own();
+    let port = address.rsplit(':').next().unwrap();
     let mut command = program("aaep-minimal-producer");
-    command.args(["--port", &address.port().to_string()]).stdout(Stdio::null()).stderr(Stdio::null());
+    command.args(["--port", port]).stdout(Stdio::null()).stderr(Stdio::null());
     let running = Running(command.spawn().unwrap());
-    let client = Client::of(&address.to_string()).with("Content-Type: application/json");
+    let client = Client::of(&address).with("Content-Type: application/json");
     let patience = Instant::now() + Duration::from_mins(1);
     while client.try_send("GET", "/healthz", "").is_none() {
         assert!(Instant::now() < patience, "it does not start");

@@ -30,7 +30,7 @@ impl Producer {
     }
 
     fn stream(&self) -> TcpStream {
-        self.streams.recv_timeout(Duration::from_secs(40)).unwrap()
+        self.streams.recv_timeout(Duration::from_mins(2)).unwrap()
     }
 }
 
@@ -85,7 +85,7 @@ fn tell(stream: &mut TcpStream, number: u32, kind: &str, rest: &str) {
     stream.write_all(format!("{:x}\r\n{block}\r\n", block.len()).as_bytes()).unwrap();
 }
 
-const QUESTION: &str = r#""urgency":"critical","action":"Send it.","consequence":"It is gone.","reply_token":"rpl_1","timeout_seconds":300,"default_decision":"reject""#;
+const QUESTION: &str = r#""urgency":"critical","action":"Send it.","consequence":"It is gone.","reply_token":"rpl_1","timeout_seconds":330,"default_decision":"reject""#;
 
 #[test]
 fn a_lone_producer_is_heard_and_answered_without_a_handshake() {
@@ -102,7 +102,7 @@ fn a_lone_producer_is_heard_and_answered_without_a_handshake() {
         person.hears("error: This agent has no hub");
     }
     person.types("yes");
-    let answer = producer.answers.recv_timeout(Duration::from_secs(40)).unwrap();
+    let answer = producer.answers.recv_timeout(Duration::from_mins(2)).unwrap();
     assert_eq!((&answer["reply_token"], &answer["decision"]), (&"rpl_1".into(), &"accept".into()));
     assert!(answer["subscription_id"].as_str().unwrap().starts_with("sub_"));
     tell(&mut stream, 3, "state.changed", r#""from_state":"awaiting_input","to_state":"calling_tool""#);

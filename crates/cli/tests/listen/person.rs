@@ -12,7 +12,7 @@ use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
 use crate::hub::Client;
 
 /// Nothing takes longer that comes at all.
-const PATIENCE: Duration = Duration::from_secs(40);
+const PATIENCE: Duration = Duration::from_mins(2);
 
 /// `sayso listen` in a pseudo-terminal of its own, which does not echo.
 pub(crate) struct Person {

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::hub::{Client, Hub};
+use crate::hub::{Client, Hub, address_of_its_own};
 use crate::messages::{self, kind};
 use crate::recorder::{Recorder, events, kinds, lines};
 use crate::sayso::sayso;
@@ -143,7 +143,7 @@ fn where_there_is_no_hub_nothing_is_left_behind() {
     let file = folder.path().join("a.jsonl");
     let kept = folder.path().join("kept.jsonl");
     std::fs::write(&kept, "{}\n").unwrap();
-    let nowhere = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let nowhere = address_of_its_own();
     for url in [format!("http://{nowhere}"), format!("ws://{nowhere}"), "unix:/nowhere/at/all".to_owned()] {
         let ended = sayso(&["capture", &url, "-o", file.to_str().unwrap()], "");
         assert_eq!(ended.code, 2, "{}", ended.err);

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::net::TcpListener;
 use std::process::Command;
 
-use crate::hub::{Client, Hub};
+use crate::hub::{Client, Hub, address_of_its_own};
 use crate::recorder::{PATIENCE, Recorder, events, kinds, lines};
 use crate::sayso::sayso;
 
@@ -36,7 +36,7 @@ fn a_hub_that_is_killed_in_between_leaves_no_gap_and_no_double() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("a.jsonl");
     let data = folder.path().join("data");
-    let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
+    let address = address_of_its_own();
     let start = || Hub::start(&["--open", "--listen", &address, "--data", data.to_str().unwrap()]);
     let mut hub = start();
     let recorder = Recorder::starts(&format!("http://{address}"), &file, &[]);
@@ -78,7 +78,7 @@ fn a_hub_that_is_killed_in_between_leaves_no_gap_and_no_double() {
 fn a_hub_that_forgot_everything_is_recorded_anew_and_the_gap_is_told() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("a.jsonl");
-    let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
+    let address = address_of_its_own();
     let start = || Hub::start(&["--open", "--memory", "--listen", &address]);
     let mut hub = start();
     let recorder = Recorder::starts(&format!("http://{address}"), &file, &[]);

@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::messages::kind;
 
 /// Nothing takes longer that comes at all.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(40);
+pub(crate) const PATIENCE: Duration = Duration::from_mins(2);
 
 /// A recorder that runs until it is dropped.
 pub(crate) struct Recorder {

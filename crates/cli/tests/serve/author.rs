@@ -1,14 +1,16 @@
 //! The crate `sayso` against the real binary.
 
-use crate::hub::{CAN_REPLY, Hub};
+use crate::hub::{CAN_REPLY, Hub, address_of_its_own};
 
 #[test]
 fn an_agent_goes_on_when_the_hub_was_killed_and_is_back() {
     let folder = tempfile::tempdir().unwrap();
-    let mut hub = Hub::on_disk(folder.path());
+    let address = address_of_its_own();
+    let data = folder.path().to_str().unwrap().to_owned();
+    let start = move |address: &str| Hub::start(&["--open", "--listen", address, "--data", &data]);
+    let mut hub = start(&address);
     let subscription = hub.client().subscribe(CAN_REPLY);
     let mut ear = hub.client().listen(&subscription, None);
-    let address = hub.address.clone();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let (hub, first) = runtime.block_on(async {
         let agent = sayso::Hub::connect(format!("http://{address}")).open().await.unwrap();
@@ -17,10 +19,7 @@ fn an_agent_goes_on_when_the_hub_was_killed_and_is_back() {
         assert_eq!(kind, "session.started");
         session.think("Before.").await.unwrap();
         hub.kill();
-        let data = folder.path().to_str().unwrap().to_owned();
-        let back = tokio::task::spawn_blocking(move || {
-            Hub::start(&["--open", "--listen", &address, "--data", &data])
-        });
+        let back = tokio::task::spawn_blocking(move || start(&address));
         let (said, back) = tokio::join!(session.think("While it was away."), back);
         said.unwrap();
         session.finish("Paid.").await.unwrap();

@@ -22,7 +22,7 @@ pub(crate) fn stream(client: &Client) -> Ear {
 }
 
 pub(crate) fn decision(client: &Client, session: &str, token: &str) -> (String, String) {
-    let answer = client.get(&format!("/agent/v1/sessions/{session}/replies/{token}?wait=10"));
+    let answer = client.get(&format!("/agent/v1/sessions/{session}/replies/{token}?wait=40"));
     (answer.text("decision"), answer.text("by"))
 }
 

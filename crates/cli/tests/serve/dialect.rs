@@ -144,8 +144,9 @@ fn streams_and_sockets_of_the_dialect_are_counted_as_listeners() {
     ear.next();
     socket.next();
     assert_eq!((metric(&client, sse), metric(&client, websocket)), (1, 1));
-    let _plain = client.listen(&client.subscribe("{}"), None);
+    let mut plain = client.listen(&client.subscribe("{}"), None);
     client.start();
+    plain.next();
     assert_eq!(metric(&client, sse), 2, "beside those that shook hands");
     drop(ear);
     while metric(&client, sse) != 1 {}

@@ -139,12 +139,15 @@ impl Scene {
     }
 }
 
+/// Nobody listens for most of a test, and on a slow disk that takes a while: who was there is waited for.
+const PATIENT: &str = "--hub-resume-window 1h";
+
 /// A hub on a disk of its own, that goes with it; `None` where that is not allowed. `before` is done on the disk first.
 fn on_its_own_disk(folder: &Path, before: &str) -> Option<Result<Hub, Ended>> {
     let script = format!(
         r#"mount -t tmpfs -o size=2m,mode=700 tmpfs "$1" || {{ echo "no disk" >&2; exit 77; }}
         {before}
-        exec "$2" serve --open --listen 127.0.0.1:0 --data "$1""#
+        exec "$2" serve --open --listen 127.0.0.1:0 {PATIENT} --data "$1""#
     );
     let ran = Hub::run(
         Command::new("unshare")
@@ -158,6 +161,12 @@ fn on_its_own_disk(folder: &Path, before: &str) -> Option<Result<Hub, Ended>> {
         }
         other => Some(other),
     }
+}
+
+fn patient(folder: &Path) -> Hub {
+    let mut arguments = vec!["--open", "--listen", "127.0.0.1:0", "--data", folder.to_str().unwrap()];
+    arguments.extend(PATIENT.split(' '));
+    Hub::start(&arguments)
 }
 
 #[test]
@@ -192,11 +201,13 @@ fn no_room_for_a_journal_is_said_at_the_start() {
 #[test]
 fn a_file_that_may_not_grow_refuses_loses_nothing_and_goes_on_when_it_may() {
     let folder = tempfile::tempdir().unwrap();
-    let script = r#"trap "" XFSZ; exec prlimit --fsize=1000000:unlimited "$2" serve --open --listen 127.0.0.1:0 --data "$1""#;
+    let script = format!(
+        r#"trap "" XFSZ; exec prlimit --fsize=1000000:unlimited "$2" serve --open --listen 127.0.0.1:0 {PATIENT} --data "$1""#
+    );
     let start = || {
         let mut limited = Command::new("sh");
         limited
-            .args(["-c", script, "sh"])
+            .args(["-c", &script, "sh"])
             .args([folder.path().as_os_str(), env!("CARGO_BIN_EXE_sayso").as_ref()]);
         Hub::run(&mut limited).unwrap_or_else(|ended| panic!("{ended:?}"))
     };
@@ -219,7 +230,7 @@ fn a_file_that_may_not_grow_refuses_loses_nothing_and_goes_on_when_it_may() {
 #[test]
 fn a_read_only_disk_is_said_at_the_start() {
     let data = tempfile::tempdir().unwrap();
-    let mut hub = Hub::on_disk(data.path());
+    let mut hub = patient(data.path());
     Scene::new(hub.client());
     hub.kill();
     let folder = tempfile::tempdir().unwrap();
@@ -237,7 +248,7 @@ fn a_read_only_disk_is_said_at_the_start() {
 #[test]
 fn a_disk_that_becomes_read_only_refuses_loses_nothing_and_goes_on_when_it_may_be_written() {
     let folder = tempfile::tempdir().unwrap();
-    let mut hub = Hub::on_disk(folder.path());
+    let mut hub = patient(folder.path());
     let files = ["", "-wal"].map(|ending| folder.path().join(format!("journal.sqlite{ending}")));
     let mark = |sign: &str| Command::new("chattr").arg(sign).args(&files).output();
     let mut scene = Scene::new(hub.client());

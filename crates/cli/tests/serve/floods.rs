@@ -18,7 +18,16 @@ impl Scene {
         let agent = |name| token(&file, &["--role", "agent", "--name", name, "--agent-id", name]);
         let listener = |name| token(&file, &["--role", "listener", "--name", name]);
         let tokens = [agent("bank"), agent("post"), listener("ada"), listener("eve")];
-        let hub = Hub::start(&["--memory", "--listen", "127.0.0.1:0", "--tokens", &file]);
+        // Subscriptions on which nobody listens last as long as the test, however slow the machine.
+        let hub = Hub::start(&[
+            "--memory",
+            "--listen",
+            "127.0.0.1:0",
+            "--tokens",
+            &file,
+            "--hub-resume-window",
+            "1h",
+        ]);
         Self { hub, _folder: folder, tokens }
     }
 

@@ -4,11 +4,28 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU16, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
+/// Nothing takes longer that comes at all, however slow the machine.
+const PATIENCE: Duration = Duration::from_mins(1);
+
 /// How a hub ended that did not start: its exit code, and what it said.
 pub(crate) type Ended = (Option<i32>, Vec<String>);
+
+/// An address on which nobody listens, and nobody else will: its port is none of those that the system hands out to whoever
+/// asks for any. So a hub can be started there, and started there again.
+pub(crate) fn address_of_its_own() -> String {
+    static NEXT: AtomicU16 = AtomicU16::new(0);
+    let first = u16::try_from(std::process::id() % 100).unwrap() * 120;
+    loop {
+        let port = 20_000 + (first + NEXT.fetch_add(1, Ordering::Relaxed)) % 12_000;
+        if let Ok(free) = std::net::TcpListener::bind(("127.0.0.1", port)) {
+            return free.local_addr().unwrap().to_string();
+        }
+    }
+}
 
 /// A hub that runs until it is dropped.
 pub(crate) struct Hub {
@@ -79,9 +96,8 @@ impl Hub {
 
     /// The next line of its log that has this in it.
     pub(crate) fn logs(&self, part: &str) -> String {
-        let patience = Duration::from_secs(30);
         loop {
-            let line = self.later.recv_timeout(patience).unwrap_or_else(|_| panic!("no {part} in the log"));
+            let line = self.later.recv_timeout(PATIENCE).unwrap_or_else(|_| panic!("no {part} in the log"));
             if line.contains(part) {
                 return line;
             }
@@ -158,7 +174,7 @@ impl Client {
 
     pub(crate) fn connect(&self) -> TcpStream {
         let stream = TcpStream::connect(&self.address).unwrap();
-        stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
         stream
     }
 
@@ -188,8 +204,9 @@ impl Client {
             body.len()
         );
         let mut stream = TcpStream::connect(&self.address).ok()?;
-        stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
-        stream.write_all(request.as_bytes()).ok()?;
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        // One that is refused before it was read to its end cannot always be written to its end.
+        let _ = stream.write_all(request.as_bytes());
         let mut answer = Vec::new();
         let _ = stream.read_to_end(&mut answer);
         let text = String::from_utf8_lossy(&answer);
@@ -270,7 +287,8 @@ impl Client {
     }
 }
 
-pub(crate) const QUESTION: &str = r#"{"action":"Send 5 euro to Ben.","consequence":"It cannot be undone.","irreversible":true,"risk_level":"high","timeout_seconds":120,"default_decision":"reject","summary_normal":"May I send 5 euro to Ben?","tool":"send","arguments":{"amount":"5.00"}}"#;
+/// Its time is said as 2 minutes, also some seconds later on a slow machine, and twice as much as 4.
+pub(crate) const QUESTION: &str = r#"{"action":"Send 5 euro to Ben.","consequence":"It cannot be undone.","irreversible":true,"risk_level":"high","timeout_seconds":134,"default_decision":"reject","summary_normal":"May I send 5 euro to Ben?","tool":"send","arguments":{"amount":"5.00"}}"#;
 pub(crate) const CAN_REPLY: &str =
     r#"{"supports_confirmation_reply":true,"supports_clarification_reply":true}"#;
 

@@ -5,7 +5,7 @@ use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
 
-use crate::hub::{CAN_REPLY, Ear, Hub};
+use crate::hub::{CAN_REPLY, Ear, Hub, address_of_its_own};
 
 fn script() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/curl.sh")
@@ -106,7 +106,7 @@ fn the_agent_in_shell_says_that_it_was_stopped() {
 #[test]
 fn the_agent_in_shell_says_in_plain_words_why_it_cannot() {
     // Nobody is there.
-    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let free = address_of_its_own();
     let (code, _, why) = said(&agent(&format!("http://{free}")).output().unwrap());
     assert_eq!(code, Some(2), "{why}");
     assert!(why.starts_with(&format!("There is no hub at http://{free}")), "{why}");

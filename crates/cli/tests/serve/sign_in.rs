@@ -83,7 +83,7 @@ fn a_restart_signs_nobody_out_but_a_token_that_is_gone_does() {
     hub.kill();
 
     let tokens = std::fs::read_to_string(file(folder.path())).unwrap();
-    let without: Vec<_> = tokens.lines().filter(|line| !line.contains("ada")).collect();
+    let without: Vec<_> = tokens.lines().filter(|line| !line.contains(r#""name":"ada""#)).collect();
     std::fs::write(file(folder.path()), without.join("\n") + "\n").unwrap();
     // Another token of the same name is another token.
     token(&file(folder.path()), &["--role", "admin", "--name", "ada"]);

@@ -37,7 +37,7 @@ pub(crate) struct Talk {
 impl Talk {
     pub(crate) fn new(path: &Path, lines: bool) -> Self {
         let stream = UnixStream::connect(path).unwrap();
-        stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        stream.set_read_timeout(Some(Duration::from_mins(1))).unwrap();
         Self { stream, lines }
     }
 
@@ -190,7 +190,7 @@ fn another_user_is_not_heard() {
         |path: &Path, mode| std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
     open(&place.path, 0o666);
     open(place.path.parent().unwrap(), 0o755);
-    let script = "import socket,sys\ns=socket.socket(socket.AF_UNIX)\ns.settimeout(20)\ns.connect(sys.argv[1])\ntry:\n  s.sendall(sys.argv[2].encode()+b'\\n')\n  print(len(s.recv(4096)))\nexcept OSError: print(0)";
+    let script = "import socket,sys\ns=socket.socket(socket.AF_UNIX)\ns.settimeout(60)\ns.connect(sys.argv[1])\ntry:\n  s.sendall(sys.argv[2].encode()+b'\\n')\n  print(len(s.recv(4096)))\nexcept OSError: print(0)";
     let ask = |who: &[&str]| {
         let [program, rest @ ..] = who else { panic!() };
         let mut command = Command::new(program);

@@ -1,7 +1,6 @@
 //! Listeners on a WebSocket.
 
 use std::net::TcpStream;
-use std::time::Duration;
 
 use serde_json::Value;
 use tungstenite::{ClientRequestBuilder, Error, Message, WebSocket};
@@ -164,7 +163,7 @@ fn a_socket_that_ends_takes_its_subscription_and_its_question_with_it() {
     let token = client.ask(&session);
     while kind(&socket.next()) != "awaiting.confirmation" {}
     drop(socket);
-    let told = client.get(&format!("/agent/v1/sessions/{session}/replies/{token}?wait=15"));
+    let told = client.get(&format!("/agent/v1/sessions/{session}/replies/{token}?wait=40"));
     assert_eq!((told.text("decision"), told.text("by") != "reply"), ("reject".into(), true), "{told:?}");
 }
 
@@ -233,7 +232,9 @@ fn only_who_is_let_in_and_speaks_the_protocol_is_upgraded() {
 
 #[test]
 fn who_does_not_read_holds_up_nobody_and_is_let_go() {
-    let hub = Hub::open();
+    // It gives no sign of life until the end, and only then takes its last word: it is let go for neither.
+    let patient = ["--http-heartbeat", "1h", "--messages-ping-time", "1h", "--messages-write-time", "1h"];
+    let hub = Hub::limited(&patient);
     let client = hub.client();
     let (mut slow, _) = Socket::subscribed(&hub, "{}");
     let subscription = client.subscribe(r#"{"coalesce_boundaries":["none"]}"#);
@@ -247,7 +248,6 @@ fn who_does_not_read_holds_up_nobody_and_is_let_go() {
         while !ear.next().2["chunk"].as_str().is_some_and(|chunk| chunk.ends_with(". ")) {}
     }
     // It hears what was on its way, and then that it is over.
-    slow.0.get_ref().set_read_timeout(Some(Duration::from_secs(20))).unwrap();
     assert_eq!(kind(&slow.next()), "session.started");
     let last =
         std::iter::from_fn(|| Some(slow.next())).find(|one| kind(one) == "subscription.close").unwrap();

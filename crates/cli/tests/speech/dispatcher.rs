@@ -13,7 +13,7 @@ use std::time::Duration;
 use crate::person::Person;
 
 /// Nothing takes longer that comes at all.
-const PATIENCE: Duration = Duration::from_secs(40);
+const PATIENCE: Duration = Duration::from_mins(2);
 
 /// What it was told.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -17,7 +17,9 @@ struct Slow {
 impl Slow {
     /// Progress is joined where it waits, however much there is of it: so buffers are filled without filling the queue.
     fn new(kind: Kind) -> Self {
-        let mut stage = Stage::in_memory(kind);
+        // It gives no sign of life until the end, and only then takes its last word: it is let go for neither.
+        let patient = ["--http-heartbeat", "1h", "--messages-ping-time", "1h", "--messages-write-time", "1h"];
+        let mut stage = Stage::with(kind, &patient);
         let (wire, _) = stage.subscribed(&json!({}));
         let (neighbour, _) = stage.neighbour(&people().ben, &json!({}));
         let session = stage.start();

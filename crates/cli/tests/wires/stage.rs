@@ -25,11 +25,11 @@ pub(crate) struct Hub {
 }
 
 impl Hub {
-    fn start(kind: Kind, folder: &Path, keeps: bool) -> Self {
+    fn start(kind: Kind, folder: &Path, keeps: bool, more: &[&str]) -> Self {
         let socket = folder.join("hub.sock");
         let mut command = Command::new(env!("CARGO_BIN_EXE_sayso"));
         command.args(["serve", "--listen", "127.0.0.1:0", "--tokens"]).arg(&people().file);
-        command.arg("--unix").arg(&socket).stderr(Stdio::piped());
+        command.arg("--unix").arg(&socket).args(more).stderr(Stdio::piped());
         if keeps {
             command.arg("--data").arg(folder.join("data"));
         } else {
@@ -48,7 +48,7 @@ impl Hub {
             .expect("it says where it listens");
         std::thread::spawn(move || said.for_each(drop));
         let pipes = child.stdin.take().zip(child.stdout.take());
-        let watch = watch(child.id(), Duration::from_mins(3));
+        let watch = watch(child.id(), Duration::from_mins(10));
         Self { child, address, socket, pipes, _watch: watch }
     }
 
@@ -63,9 +63,10 @@ impl Hub {
         signal(self.child.id(), "-TERM");
     }
 
-    /// Its exit code. It is promised that it ends within 5 seconds; later it is killed, and has none.
+    /// Its exit code. It is promised that it ends within 5 seconds, of which a slow machine may make more; much later it is
+    /// killed, and has none.
     pub(crate) fn exit_code(&mut self) -> Option<i32> {
-        let _watch = watch(self.child.id(), Duration::from_secs(5));
+        let _watch = watch(self.child.id(), Duration::from_secs(30));
         self.child.wait().unwrap().code()
     }
 }
@@ -142,17 +143,22 @@ pub(crate) struct Stage {
 impl Stage {
     /// With a hub that keeps nothing.
     pub(crate) fn in_memory(kind: Kind) -> Self {
-        Self::new(kind, false)
+        Self::new(kind, false, &[])
+    }
+
+    /// With a hub that keeps nothing, and is told more.
+    pub(crate) fn with(kind: Kind, more: &[&str]) -> Self {
+        Self::new(kind, false, more)
     }
 
     /// With a hub that can be started again.
     pub(crate) fn on_disk(kind: Kind) -> Self {
-        Self::new(kind, true)
+        Self::new(kind, true, &[])
     }
 
-    fn new(kind: Kind, keeps: bool) -> Self {
+    fn new(kind: Kind, keeps: bool, more: &[&str]) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let hub = Hub::start(kind, folder.path(), keeps);
+        let hub = Hub::start(kind, folder.path(), keeps, more);
         let agent = Client::of(&hub.address).bearer(&people().bank);
         Self { kind, folder, hub, agent }
     }
@@ -164,7 +170,7 @@ impl Stage {
 
     /// Starts the hub again, on what the last one has left.
     pub(crate) fn start_again(&mut self) {
-        self.hub = Hub::start(self.kind, self.folder.path(), true);
+        self.hub = Hub::start(self.kind, self.folder.path(), true, &[]);
         self.agent = Client::of(&self.hub.address).bearer(&people().bank);
     }
 

@@ -20,7 +20,7 @@ pub(crate) struct Talk {
 impl Talk {
     pub(crate) fn connect(path: &Path, lines: bool) -> Self {
         let stream = UnixStream::connect(path).unwrap();
-        stream.set_read_timeout(Some(Duration::from_secs(40))).unwrap();
+        stream.set_read_timeout(Some(Duration::from_mins(2))).unwrap();
         Self { stream: BufReader::new(stream), lines, kept: VecDeque::new() }
     }
 

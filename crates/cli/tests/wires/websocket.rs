@@ -25,7 +25,7 @@ impl Socket {
             wanted = wanted.with_header("Authorization", format!("Bearer {token}"));
         }
         let stream = TcpStream::connect(address).unwrap();
-        stream.set_read_timeout(Some(Duration::from_secs(40))).unwrap();
+        stream.set_read_timeout(Some(Duration::from_mins(2))).unwrap();
         match tungstenite::client(wanted, stream) {
             Ok((socket, answer)) => {
                 assert_eq!(answer.headers()["Sec-WebSocket-Protocol"], "aaep.v1");

@@ -16,7 +16,7 @@ use tokio_tungstenite::tungstenite::{ClientRequestBuilder, Message};
 use tokio_tungstenite::{WebSocketStream, client_async};
 
 /// Long enough for any machine; who waits for longer has found a fault.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_mins(2);
 
 #[derive(Clone, Copy)]
 pub(crate) enum Kind {

@@ -21,7 +21,7 @@ use std::time::Duration;
 use stage::{Kind, Stage};
 
 /// Long enough for any machine; what takes longer waits for what never comes.
-const PATIENCE: Duration = Duration::from_mins(1);
+const PATIENCE: Duration = Duration::from_mins(3);
 
 async fn in_time<F: Future<Output = ()>>(behaviour: impl FnOnce(Stage) -> F, kind: Kind) {
     let shown = async { behaviour(Stage::new(kind).await).await };

@@ -222,7 +222,7 @@ pub(crate) async fn the_persons_stop_drops_the_stream(mut stage: Stage) {
     let native = stream::pending::<Step>().map(move |step| (held.clone(), step).1);
     let running = tokio::spawn(run(session, native));
     stage.person.stops(&id).await;
-    let report = tokio::time::timeout(Duration::from_secs(30), running).await.expect("it is stopped");
+    let report = tokio::time::timeout(Duration::from_mins(2), running).await.expect("it is stopped");
     assert_eq!(report.unwrap().ending, Ending::Stopped(Stop::Person));
     assert_eq!(Arc::strong_count(&alive), 1);
 }

@@ -28,26 +28,25 @@ async fn fails(replies: impl IntoIterator<Item = Reply>, limits: Limits) -> (Err
     (error, last, output(&heard))
 }
 
-fn quick() -> Limits {
-    Limits {
-        attempts: 1,
-        first_byte: Duration::from_millis(300),
-        stall: Duration::from_millis(300),
-        ..Limits::default()
-    }
+/// Nothing is tried again.
+fn once() -> Limits {
+    Limits { attempts: 1, ..Limits::default() }
 }
 
 #[tokio::test]
 async fn an_endpoint_that_stalls_is_not_waited_for() {
     let begun = Reply::stream([text("It is ")]).then(Then::Stall);
-    let (error, last, output) = fails([begun], quick()).await;
+    // So long that what is sent comes in time on any machine.
+    let limits = Limits { stall: Duration::from_secs(3), ..once() };
+    let (error, last, output) = fails([begun], limits).await;
     assert_eq!((error, output.as_str()), (Error::Stalled, "It is "));
     assert_eq!(
         (&last["error_code"], &last["error_category"]),
         (&json!("MODEL_STALLED"), &json!("transient"))
     );
     for silent in [Reply::stream([]), Reply::nonsense("")] {
-        let (error, last, _) = fails([silent.then(Then::Stall)], quick()).await;
+        let limits = Limits { first_byte: Duration::from_millis(300), ..once() };
+        let (error, last, _) = fails([silent.then(Then::Stall)], limits).await;
         assert_eq!((error, &last["error_code"]), (Error::Silent, &json!("MODEL_SILENT")));
     }
 }
@@ -55,7 +54,7 @@ async fn an_endpoint_that_stalls_is_not_waited_for() {
 #[tokio::test]
 async fn an_answer_that_ends_too_early_is_not_whole() {
     for reply in [Reply::stream([text("It is ")]).then(Then::Close), Reply::stream([text("It is ")])] {
-        let (error, last, output) = fails([reply], quick()).await;
+        let (error, last, output) = fails([reply], once()).await;
         assert_eq!((error, output.as_str()), (Error::CutOff, "It is "));
         assert_eq!(last["error_code"], "MODEL_CUT_OFF");
     }
@@ -76,7 +75,7 @@ async fn what_is_malformed_is_said_to_be() {
         b"data: {\"choices\":[{\"delta\":{\"tool_calls\":\"send\"}}]}\n\n",
         b"data: \xff\xfe\n\n",
     ] {
-        let (error, last, output) = fails([pieces(bad)], quick()).await;
+        let (error, last, output) = fails([pieces(bad)], once()).await;
         assert!(matches!(error, Error::Malformed(_)), "{error:?}");
         assert_eq!((&last["error_code"], output.as_str()), (&json!("MODEL_MALFORMED"), "It is "));
     }
@@ -85,7 +84,7 @@ async fn what_is_malformed_is_said_to_be() {
 #[tokio::test]
 async fn an_error_in_the_middle_is_passed_on() {
     let reply = Reply::stream([text("It is "), json!({"error": {"message": format!("overloaded, {KEY}")}})]);
-    let (error, last, _) = fails([reply], quick()).await;
+    let (error, last, _) = fails([reply], once()).await;
     assert_eq!(error, Error::Refused { status: None, says: "overloaded, [key].".to_owned() });
     assert_eq!(last["error_code"], "MODEL_REFUSED");
 }
@@ -96,7 +95,7 @@ async fn a_refusal_is_told_in_one_sentence() {
     for (status, category) in
         [(401, "requires_user"), (404, "permanent"), (500, "transient"), (302, "permanent")]
     {
-        let (error, last, _) = fails([Reply::status(status, "application/json", "", &says)], quick()).await;
+        let (error, last, _) = fails([Reply::status(status, "application/json", "", &says)], once()).await;
         assert_eq!(error, Error::Refused { status: Some(status), says: "Incorrect key [key].".to_owned() });
         assert_eq!(
             (&last["error_code"], &last["error_category"]),
@@ -127,30 +126,30 @@ async fn attempts_and_pauses_are_bounded() {
 #[tokio::test]
 async fn another_kind_of_answer_is_refused() {
     let page = Reply::status(200, "text/html", "", "<h1>Sign in</h1>");
-    let (error, last, _) = fails([page], quick()).await;
+    let (error, last, _) = fails([page], once()).await;
     assert!(matches!(&error, Error::Malformed(why) if why.contains("text/html")), "{error:?}");
     assert_eq!(last["error_code"], "MODEL_MALFORMED");
     let (error, last, _) =
-        fails([Reply::nonsense("SSH-2.0-OpenSSH_9.2\r\n\r\n").then(Then::Close)], quick()).await;
+        fails([Reply::nonsense("SSH-2.0-OpenSSH_9.2\r\n\r\n").then(Then::Close)], once()).await;
     assert!(matches!(&error, Error::Malformed(why) if why.contains("not HTTP")), "{error:?}");
     assert_eq!(last["error_code"], "MODEL_MALFORMED");
-    let (error, ..) = fails([Reply::nonsense("").then(Then::Close)], quick()).await;
+    let (error, ..) = fails([Reply::nonsense("").then(Then::Close)], once()).await;
     assert!(matches!(error, Error::Unreachable(_)), "{error:?}");
 }
 
 #[tokio::test]
 async fn more_than_is_taken_ends_it() {
     let endless = Reply::raw([vec![b'x'; 64 * 1024]]).then(Then::Repeat);
-    let (error, last, _) = fails([endless], quick()).await;
+    let (error, last, _) = fails([endless], once()).await;
     assert_eq!((error, &last["error_code"]), (Error::TooMuch("bytes of a line"), &json!("MODEL_TOO_MUCH")));
     // Fifty megabytes of lines that mean nothing.
     let comments = Reply::raw([b": nothing\n".repeat(6000)]).then(Then::Repeat);
-    assert_eq!(fails([comments], quick()).await.0, Error::TooMuch("bytes of an answer"));
+    assert_eq!(fails([comments], once()).await.0, Error::TooMuch("bytes of an answer"));
     let calls =
         (0..33).map(|index| json!({"index": index, "id": format!("c{index}"), "function": {"name": "send"}}));
     let calls = crate::endpoint::delta(&json!({ "tool_calls": calls.collect::<Vec<_>>() }));
     let many = Reply::stream([calls, finish("tool_calls")]).done();
-    assert_eq!(fails([many], quick()).await.0, Error::TooMuch("calls of tools in one answer"));
+    assert_eq!(fails([many], once()).await.0, Error::TooMuch("calls of tools in one answer"));
 }
 
 #[tokio::test]
@@ -188,10 +187,8 @@ async fn what_is_not_set_up_is_not_sent() {
 #[tokio::test]
 async fn nobody_there_is_told() {
     let mut stage = stage().await;
-    let limits = Limits { attempts: 1, ..Limits::default() };
-    // The port is bound by nobody who speaks HTTP: it was, and is not any more.
-    let gone = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let (came, heard) = heard(&Agent::new(format!("http://{gone}/v1")).limits(limits), &mut stage).await;
+    // A port that the system hands out to nobody.
+    let (came, heard) = heard(&Agent::new("http://127.0.0.1:1/v1").limits(once()), &mut stage).await;
     assert!(matches!(came, Err(Error::Unreachable(_))), "{came:?}");
     assert_eq!(heard.last().unwrap()["error_code"], "MODEL_UNREACHABLE");
 }

@@ -13,7 +13,7 @@ use crate::stage::{Kind, Stage, told};
 use crate::{agent, heard, output, sending, stage, until_the_end};
 
 /// Long enough for any machine.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_mins(2);
 
 const ARGUMENTS: &str = r#"{"to":"Ben","euro":5}"#;
 

@@ -97,13 +97,18 @@ impl PortableTool for Look {
 }
 
 fn agent(endpoint: &Endpoint, adapter: &Adapter, send: &Send) -> Agent {
+    agent_within(endpoint, adapter, send, Duration::from_mins(2))
+}
+
+/// One whose tool may take so long.
+fn agent_within(endpoint: &Endpoint, adapter: &Adapter, send: &Send, time: Duration) -> Agent {
     let model = OpenAIConfig::new("sk-test").with_base_url(&endpoint.url).client().chat("test-model");
     let send = adapter
         .asks(send.clone())
         .irreversible()
         .says(|payment| format!("Send {} euro to {}.", payment.euro, payment.to))
         .consequence(|_| "The money is gone at once.".to_owned())
-        .within(Duration::from_millis(200));
+        .within(time);
     AgentBuilder::new(model).tool(send).tool(Look).default_max_turns(4).build()
 }
 
@@ -224,7 +229,7 @@ async fn a_tool_that_hangs_is_told_and_the_loop_goes_on() {
     let endpoint = Endpoint::new([Reply::calls("send", arguments), Reply::says("It hangs.")]).await;
     let mut stage = Stage::new(Kind::Embedded).await;
     let (adapter, send) = (Adapter::new(&stage.hub), Send::default());
-    let agent = agent(&endpoint, &adapter, &send);
+    let agent = agent_within(&endpoint, &adapter, &send, Duration::from_millis(200));
     let listening = async {
         stage.person.decides("accept").await;
         until_the_end(&mut stage).await
@@ -270,7 +275,7 @@ async fn the_persons_stop_ends_rigs_loop() {
             stage.person.stops(heard[0]["session_id"].as_str().unwrap()).await;
             until_the_end(&mut stage).await
         };
-        let running = tokio::time::timeout(Duration::from_secs(30), adapter.prompt(&agent, "Pay Ben."));
+        let running = tokio::time::timeout(Duration::from_mins(2), adapter.prompt(&agent, "Pay Ben."));
         let (response, heard) = tokio::join!(running, stopping);
         let error = response.expect("the stop is noticed").unwrap_err();
         assert!(matches!(error, Error::Session(sayso::Error::Stopped(Stop::Person))), "{error:?}");

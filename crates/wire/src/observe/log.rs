@@ -244,7 +244,7 @@ impl Log {
         let Some(lines) = &self.lines else { return };
         let (done, written) = sync_channel(1);
         if lines.try_send(Line::Flush(done)).is_ok() {
-            let _ = written.recv_timeout(Duration::from_millis(500));
+            let _ = written.recv_timeout(Duration::from_secs(1));
         }
     }
 

@@ -7,7 +7,7 @@ use std::sync::mpsc::{Receiver, channel};
 use serde_json::Value;
 
 use super::starts;
-use crate::hub::{CAN_REPLY, Hub};
+use crate::hub::{CAN_REPLY, Hub, address_of_its_own};
 
 pub(super) struct Collector {
     address: String,
@@ -134,7 +134,7 @@ fn spans_and_metrics_reach_a_collector() {
 
 #[test]
 fn a_collector_that_is_away_is_told_once_and_hinders_nobody() {
-    let gone = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let gone = address_of_its_own();
     let hub: Hub = starts(&["--otlp", &format!("http://{gone}")]);
     let client = hub.client();
     for _ in 0..50 {
