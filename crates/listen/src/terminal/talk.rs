@@ -11,7 +11,7 @@ use tokio::time::{Instant, sleep, timeout};
 
 use super::aloud::Aloud;
 use super::conversation::{self, Act, Around};
-use super::{Auto, Failure, Hooks, Settings, printed};
+use super::{Auto, Failure, Hooks, Settings, printed, terms};
 use crate::client::{self, Heard, Lost};
 use crate::{Announcement, Ear, Kind, Subject, Tastes};
 
@@ -32,6 +32,8 @@ pub(super) struct Talk<W> {
     ready: Option<oneshot::Sender<()>>,
     subscription: Option<SubscriptionId>,
     has_hub: bool,
+    /// The rate that the hub was asked for.
+    rate: Option<u64>,
     /// The connection is lost, and that was said.
     lost: bool,
     /// It ends with this session.
@@ -54,6 +56,7 @@ impl<W: Write> Talk<W> {
             ready: hooks.ready,
             subscription: None,
             has_hub: true,
+            rate: settings.tastes.rate,
             lost: false,
             until: None,
             is_over: false,
@@ -100,7 +103,16 @@ impl<W: Write> Talk<W> {
                     let _ = ready.send(());
                 }
             }
-            Heard::Terms { .. } => {}
+            Heard::Terms { request, accepted } => self.agree(&request, &accepted),
+            Heard::Manifest(standing) => {
+                let kind = if standing.is_wrong() { Kind::Error } else { Kind::Notice };
+                self.say(&Announcement::own(kind, standing.sentence(phrases)));
+                self.ear.set_standing(standing);
+            }
+            Heard::AskedForLess(why) => {
+                let text = format!("{} {}", why.in_words(phrases), phrases.asked_for_less);
+                self.say(&Announcement::own(Kind::Notice, text));
+            }
             Heard::Text(text) => self.ear.hear(&text, now()),
             Heard::TooLong => {
                 self.say(&Announcement::own(Kind::Error, phrases.too_long));
@@ -120,6 +132,15 @@ impl<W: Write> Talk<W> {
             }
         }
         None
+    }
+
+    /// The terms that hold now, whatever was asked for.
+    fn agree(&mut self, request: &str, accepted: &str) {
+        let told = terms::told(request, accepted, self.ear.tastes(), self.ear.phrases());
+        self.rate = told.rate;
+        for text in told.notices {
+            self.say(&Announcement::own(Kind::Notice, text));
+        }
     }
 
     pub(super) fn typed(&mut self, line: &str) {
@@ -161,7 +182,9 @@ impl<W: Write> Talk<W> {
             }
             Act::Retune(tastes) => {
                 if let Some(subscription) = &self.subscription {
-                    let message = client::renegotiation(subscription, &tastes);
+                    // A rate that was too much is not asked for again.
+                    let wish = Tastes { rate: self.rate, ..tastes.clone() };
+                    let message = client::renegotiation(subscription, &wish);
                     self.act(Act::Send { message, question: None });
                 }
                 let _ = self.wishes.send(tastes.clone());
