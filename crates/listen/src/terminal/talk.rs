@@ -13,7 +13,7 @@ use super::aloud::Aloud;
 use super::conversation::{self, Act, Around};
 use super::{Auto, Failure, Hooks, Settings, printed, terms};
 use crate::client::{self, Heard, Lost};
-use crate::{Announcement, Ear, Kind, Subject, Tastes};
+use crate::{Announcement, Ear, Kind, Standing, Subject, Tastes};
 
 /// Between two looks at whether a voice is free.
 const VOICE: Duration = Duration::from_millis(50);
@@ -104,11 +104,7 @@ impl<W: Write> Talk<W> {
                 }
             }
             Heard::Terms { request, accepted } => self.agree(&request, &accepted),
-            Heard::Manifest(standing) => {
-                let kind = if standing.is_wrong() { Kind::Error } else { Kind::Notice };
-                self.say(&Announcement::own(kind, standing.sentence(phrases)));
-                self.ear.set_standing(standing);
-            }
+            Heard::Manifest(standing) => self.learn(standing),
             Heard::AskedForLess(why) => {
                 let text = format!("{} {}", why.in_words(phrases), phrases.asked_for_less);
                 self.say(&Announcement::own(Kind::Notice, text));
@@ -141,6 +137,20 @@ impl<W: Write> Talk<W> {
         for text in told.notices {
             self.say(&Announcement::own(Kind::Notice, text));
         }
+    }
+
+    /// Who the hub is. Who gave no key did not ask, and is not kept waiting for it by a voice; a lie is told to everybody.
+    fn learn(&mut self, standing: Standing) {
+        let asked = self.settings.checks.as_ref().is_some_and(|checks| checks.trusted.is_some());
+        let sentence = standing.sentence(self.ear.phrases());
+        if standing.is_wrong() {
+            self.say(&Announcement::own(Kind::Error, sentence));
+        } else if asked {
+            self.say(&Announcement::own(Kind::Notice, sentence));
+        } else {
+            self.print(&Announcement::own(Kind::Notice, sentence));
+        }
+        self.ear.set_standing(standing);
     }
 
     pub(super) fn typed(&mut self, line: &str) {
