@@ -10,7 +10,7 @@ const QUESTION: &str = r#""urgency":"critical","action":"Send it.","consequence"
 fn what_stood_in_the_way_is_left_out_and_asked_again() {
     let refusal = rejected("capabilities_incompatible", "Two extensions have the prefix sayso.");
     let fake = Fake::answering(&[refusal.clone(), accepted("{}", "")]);
-    let mut person = Person::listens(&fake.address, &["--rate", "5", "--lang", "yo"]);
+    let mut person = Person::listens(&fake.address, &["--rate", "5", "--lang", "de"]);
     assert_eq!(
         person.next().unwrap(),
         "notice: The hub cannot give what was asked for. It says: Two extensions have the prefix sayso. It was asked again, for less."
@@ -21,7 +21,7 @@ fn what_stood_in_the_way_is_left_out_and_asked_again() {
     // What a person cannot do without is still there.
     assert_eq!(
         (&second["supports_confirmation_reply"], &second["languages"][0]),
-        (&true.into(), &"yo".into())
+        (&true.into(), &"de".into())
     );
     let mut stream = fake.stream();
     stream.tells(1, "tool.invoked", r#""tool":"t","summary_normal":"Heard.""#);
