@@ -16,8 +16,11 @@
 //! assert_eq!(manifest::verify(&signed, &trusted).unwrap(), bank);
 //! ```
 
+mod offered;
+
 use std::fmt;
 
+pub use offered::{Misfit, compare};
 use seal::jws::{self, Header, JwsError, Signer};
 use seal::{Jwk, JwkError, es256};
 
@@ -163,7 +166,7 @@ impl Trusted {
 }
 
 /// Checks a signed manifest (§10.4.2): a key that is trusted, its signature, and that the payload is a lawful manifest.
-/// Whether its `agent_id` and its claims are those of an offer is for whoever has the offer.
+/// Whether its `agent_id` and its claims are those of an offer, [`compare`] says.
 pub fn verify(token: &str, trusted: &Trusted) -> Result<Manifest, ManifestError> {
     if token.len() > LONGEST {
         return Err(ManifestError::TooLong);

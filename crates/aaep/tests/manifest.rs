@@ -7,7 +7,9 @@
     reason = "a test says what went wrong by panicking"
 )]
 
-use aaep::manifest::{ManifestError, NoKeys, Trusted, sign, verify};
+use aaep::manifest::{ManifestError, Misfit, NoKeys, Trusted, compare, read, sign, verify};
+use aaep::message::{Message, SubscriptionAccepted};
+use aaep::rule::Face;
 use seal::es256::SigningKey;
 use seal::jws::{self, Header, JwsError, Signer};
 use seal::{Jwk, SystemRandom, base64url, ed25519};
@@ -192,4 +194,56 @@ fn what_is_no_jws_is_told_as_such() {
     }
     let long = "a".repeat(aaep::manifest::LONGEST + 1);
     assert_eq!(verify(&long, &trusted(&key)), Err(ManifestError::TooLong));
+}
+
+fn offer(agent: &str, honored: &str) -> SubscriptionAccepted {
+    let text = format!(
+        r#"{{"type":"subscription.accepted","subscription_id":"sub_1","aaep_version":"1.0.0","producer":{{"agent_id":"{agent}"}},"honored_capabilities":{honored}}}"#
+    );
+    match Message::parse(&text) {
+        Some(Message::SubscriptionAccepted(accepted)) => accepted,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn the_manifest_is_of_who_makes_the_offer() {
+    let bank = read(BANK, Face::Receive).unwrap();
+    assert_eq!(compare(&bank, &offer("bank", "{}"), "sse"), Ok(()));
+    for other in ["evil", "Bank", "bank ", "bank2"] {
+        let misfit = compare(&bank, &offer(other, "{}"), "sse").unwrap_err();
+        assert_eq!(misfit, Misfit::Agent { manifest: "bank".to_owned(), offer: other.to_owned() });
+        assert_eq!(misfit.to_string(), format!("is the manifest of bank, but {other} is who answers"));
+    }
+}
+
+#[test]
+fn what_a_manifest_claims_fits_what_is_offered() {
+    let claims = r#""conformance_levels_supported":[1,2],"transports_supported":["HTTP+SSE"],"languages_supported":["en-GB","yo"],"extensions_supported":["urn:a"]"#;
+    let text =
+        BANK.replace(r#""conformance_levels_supported":[1,2,3],"transports_supported":["sse"]"#, claims);
+    let bank = read(&text, Face::Receive).unwrap();
+    for honored in [
+        "{}",
+        r#"{"supported_conformance_levels":[1,2],"languages":["en","YO-NG"],"supported_extensions":["urn:a"]}"#,
+        r#"{"languages":[],"supported_extensions":[]}"#,
+    ] {
+        assert_eq!(compare(&bank, &offer("bank", honored), "sse"), Ok(()), "{honored}");
+    }
+    for (honored, transport, misfit) in [
+        (r#"{"supported_conformance_levels":[1,2,3]}"#, "sse", Misfit::Level(3)),
+        ("{}", "websocket", Misfit::Transport("websocket".to_owned())),
+        (r#"{"languages":["yo","es"]}"#, "sse", Misfit::Language("es".to_owned())),
+        (r#"{"supported_extensions":["urn:a","urn:b"]}"#, "sse", Misfit::Extension("urn:b".to_owned())),
+    ] {
+        assert_eq!(compare(&bank, &offer("bank", honored), transport), Err(misfit), "{honored}");
+    }
+    let mut later = offer("bank", "{}");
+    later.aaep_version = "1.1.0".to_owned();
+    assert_eq!(compare(&bank, &later, "sse"), Err(Misfit::Version("1.1.0".to_owned())));
+    // What it leaves out, it does not deny.
+    let silent = read(BANK, Face::Receive).unwrap();
+    let honored =
+        r#"{"supported_conformance_levels":[3],"languages":["es"],"supported_extensions":["urn:b"]}"#;
+    assert_eq!(compare(&silent, &offer("bank", honored), "sse"), Ok(()));
 }

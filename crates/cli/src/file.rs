@@ -24,6 +24,11 @@ impl Stop {
         Self { outcome: Outcome::Failed, words: words.into() }
     }
 
+    /// Why, in words.
+    pub(crate) fn words(self) -> String {
+        self.words
+    }
+
     /// A fault is a finding; everything else is for the person at work.
     pub(crate) fn tell(self) -> Outcome {
         if self.outcome == Outcome::Faults {

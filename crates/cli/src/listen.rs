@@ -1,13 +1,17 @@
 //! `sayso listen`: a person hears agents, and answers.
 
+use std::path::PathBuf;
+
 use aaep::event::Verbosity;
 use clap::ValueEnum;
 use listen::speech::{Pace, Speaker};
 use listen::terminal::{self, Auto, Hooks, Order, Settings};
-use listen::{Phrases, Tastes, Voice};
+use listen::{Checks, Phrases, Tastes, Voice};
 use tokio::sync::mpsc;
 
 use crate::Outcome;
+use crate::file::Stop;
+use crate::manifest::trusted;
 use crate::print::tell;
 use crate::way::{Way, stopped};
 
@@ -30,6 +34,12 @@ pub(crate) struct Arguments {
     /// How fast it speaks, from -100 over 0, the usual, to 100. Without it, as is set in speech-dispatcher.
     #[arg(long, value_name = "N", allow_negative_numbers = true, requires = "speech", value_parser = clap::value_parser!(i8).range(-100..=100))]
     pace: Option<i8>,
+    /// The public keys by one of which the hub's manifest must be signed, as you got them beforehand: a JWK or a set of them.
+    #[arg(long, value_name = "FILE")]
+    jwk: Option<PathBuf>,
+    /// Listens only to a hub that has a manifest signed so.
+    #[arg(long, requires = "jwk")]
+    signed_only: bool,
     /// One JSON object a line, for programs.
     #[arg(long)]
     json: bool,
@@ -86,6 +96,8 @@ fn listened(arguments: &Arguments) -> Result<(), String> {
         languages: arguments.languages.clone(),
         rate: arguments.rate,
     };
+    let trusted = arguments.jwk.as_deref().map(trusted).transpose().map_err(Stop::words)?;
+    settings.checks = Some(Checks { trusted, signed_only: arguments.signed_only, limits: settings.limits });
     settings.json = arguments.json;
     settings.auto = match arguments.auto {
         None => Auto::Off,

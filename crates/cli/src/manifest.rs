@@ -105,7 +105,8 @@ fn verify(arguments: &Verify) -> Result<String, Stop> {
     Ok(format!("{file}: the manifest of {agent}. It is signed with the key you named, and lawful.\n"))
 }
 
-fn trusted(path: &Path) -> Result<Trusted, Stop> {
+/// The public keys in a file.
+pub(crate) fn trusted(path: &Path) -> Result<Trusted, Stop> {
     let bytes = read(path, KEYS_LIMIT, "")?;
     let wrong = |why: &dyn std::fmt::Display| Stop::failed(format!("cannot use {}: it {why}", name(path)));
     let text = std::str::from_utf8(&bytes).map_err(|_| wrong(&"is not UTF-8"))?;

@@ -10,6 +10,7 @@
 //! - [`Ear`]: the core. It opens no socket and reads no clock; time is an argument.
 //! - [`Phrases`]: what sayso itself says, in each language.
 //! - [`plain`]: text from strangers, made harmless.
+//! - [`Standing`]: who a hub is, as far as that is known.
 //! - [`Queue`], [`Voice`]: for whoever speaks slower than agents do.
 //! - [`speech`]: such a voice: speech-dispatcher, or `espeak-ng`.
 //! - [`client`]: the way to a hub, by HTTP and SSE. It connects again by itself.
@@ -25,6 +26,7 @@ mod phrases;
 mod plain;
 mod queue;
 pub mod speech;
+mod standing;
 pub mod terminal;
 mod voice;
 
@@ -34,4 +36,5 @@ pub use limits::Limits;
 pub use phrases::Phrases;
 pub use plain::plain;
 pub use queue::Queue;
+pub use standing::{Checks, Fault, Standing};
 pub use voice::Voice;

@@ -150,7 +150,8 @@ impl Capture {
     async fn run(mut self, request: String) -> Result<(), String> {
         let stopped = stopped();
         let (tell, mut heard) = mpsc::channel(WAITING);
-        let following = tokio::spawn(client::follow(self.address.clone(), move || request.clone(), tell));
+        let following =
+            tokio::spawn(client::follow(self.address.clone(), None, move |_| request.clone(), tell));
         tokio::pin!(stopped);
         let ended = loop {
             tokio::select! {

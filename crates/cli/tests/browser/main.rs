@@ -21,6 +21,7 @@ mod hostile;
 mod joining;
 mod listening;
 mod looks;
+mod marks;
 mod relay;
 mod signing_in;
 mod state;

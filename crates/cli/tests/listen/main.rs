@@ -12,13 +12,17 @@
 mod answers;
 mod bare;
 mod connection;
+mod fake;
 mod hostile;
 #[path = "../serve/hub.rs"]
 #[allow(dead_code, reason = "shared with the tests of `serve`")]
 mod hub;
+mod kept;
+mod manifests;
 #[path = "../serve/messages.rs"]
 #[allow(dead_code, reason = "shared with the tests of `serve`")]
 mod messages;
+mod offers;
 mod person;
 mod scripts;
 mod whole;

@@ -9,6 +9,10 @@ fn a_session_is_printed_line_by_line() {
     let mut person = Person::listens(&hub.address, &["--verbosity", "detailed"]);
     assert_eq!(
         person.next().unwrap(),
+        "notice: The hub calls itself sayso-hub; no key was given to check that."
+    );
+    assert_eq!(
+        person.next().unwrap(),
         format!("notice: Listening to http://{}. Type help for what you can type.", hub.address)
     );
     let agent = Agent::starts(hub.client());
@@ -44,7 +48,7 @@ fn a_session_is_printed_line_by_line() {
     let screen = String::from_utf8(person.bytes.clone()).unwrap();
     let (rest, code) = person.ends();
     assert_eq!((rest, code), (vec!["notice: You have stopped listening.".to_owned()], 0));
-    let lines: Vec<_> = screen.lines().skip(1).collect();
+    let lines: Vec<_> = screen.lines().skip(2).collect();
     assert_eq!(
         lines,
         [

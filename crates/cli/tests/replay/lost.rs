@@ -94,6 +94,42 @@ fn a_hub_that_forgot_everything_is_recorded_anew_and_the_gap_is_told() {
 }
 
 #[test]
+fn on_a_websocket_every_connection_begins_with_a_request() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("a.jsonl");
+    let data = folder.path().join("data");
+    let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
+    let start = || Hub::start(&["--open", "--listen", &address, "--data", data.to_str().unwrap()]);
+    let mut hub = start();
+    let recorder = Recorder::starts(&format!("ws://{address}"), &file, &[]);
+    let client = hub.client();
+    let session = client.start();
+    recorder.has("session.started", 1);
+    hub.kill();
+    recorder.says("The connection is lost");
+    let _hub = start();
+    recorder.says("Connected again, but what was said meanwhile was not kept.");
+    works(&client, &session, 1);
+    recorder.has("tool.completed", 1);
+    assert_eq!(recorder.stop("-TERM").0, Some(0));
+    let handshakes: Vec<_> = kinds(&file)
+        .into_iter()
+        .filter(|kind| kind.starts_with("subscription.") && kind != "subscription.close")
+        .collect();
+    assert_eq!(handshakes, ["subscription.request", "subscription.accepted"].repeat(2));
+    let ids: Vec<_> = lines(&file)
+        .iter()
+        .filter_map(|line| {
+            (line["type"] == "subscription.accepted")
+                .then(|| line["subscription_id"].as_str().unwrap().to_owned())
+        })
+        .collect();
+    assert_ne!(ids[0], ids[1]);
+    // What is heard after it is heard by the new subscription.
+    assert_eq!(calls(&file), ["call_1 invoked", "call_1 completed"]);
+}
+
+#[test]
 fn a_recorder_that_is_killed_leaves_whole_lines_and_everything_that_it_had_received() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("a.jsonl");

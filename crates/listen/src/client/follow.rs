@@ -4,13 +4,14 @@ use std::io;
 use std::time::Duration;
 
 use aaep::SubscriptionId;
-use aaep::message::{Message, ReasonCode, SubscriptionRejected};
+use aaep::message::{Message, ReasonCode, SubscriptionAccepted, SubscriptionRejected};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep, timeout};
 
 use super::address::Wire;
 use super::sse::{Block, Parser};
-use super::{Address, Why, http, messages};
+use super::{Address, Why, http, manifest, messages};
+use crate::{Checks, Fault, Standing};
 
 /// What comes of following a hub.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,6 +27,10 @@ pub enum Heard {
         /// The subscription is the one that was there before.
         resumed: bool,
     },
+    /// What is known of who the hub is; told before the stream is open, and again only when it has changed.
+    Manifest(Standing),
+    /// The hub could not give what was asked for, for this reason of its own; it was asked for less.
+    AskedForLess(Why),
     /// A new subscription was made: what was asked for, and the answer, as JSON. It comes before the stream is open.
     Terms {
         /// `subscription.request`
@@ -73,12 +78,52 @@ pub(super) const SILENCE: Duration = Duration::from_mins(1);
 /// No block is longer: an event may have 1 MiB.
 pub(super) const LONGEST_BLOCK: usize = 2 * 1024 * 1024;
 
+/// What became of asking before, for whoever writes a request.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Asking {
+    /// How often the hub has let go because more came than was taken (§5.6.2).
+    pub times_slow: u32,
+    /// The hub could not give what was asked for (`capabilities_incompatible`): only what is needed is asked for now, and
+    /// nothing of extensions (§7.3.1).
+    pub plainly: bool,
+}
+
+impl Asking {
+    /// The rate to ask for, where this one was wished for: half of it for each time that it was too much.
+    pub fn rate(self, wished: Option<u64>) -> Option<u64> {
+        if self.times_slow == 0 {
+            return wished;
+        }
+        Some(wished.unwrap_or(TOO_FAST).checked_shr(self.times_slow).unwrap_or(0).max(1))
+    }
+}
+
+/// Without a wish, this many events in a second are taken for what was too much.
+const TOO_FAST: u64 = 100;
+
 /// Follows a hub until it refuses or nobody hears any more. `request` says what is wanted whenever a new subscription is made.
+/// With `checks`, who the hub is is looked at before each stream (HTTP and SSE only).
 ///
 /// The first attempt must succeed, or it is over at once; after that every loss is tried again.
-pub async fn follow(to: Address, request: impl Fn() -> String, tell: mpsc::Sender<Heard>) {
+pub async fn follow(
+    to: Address,
+    checks: Option<Checks>,
+    request: impl Fn(Asking) -> String,
+    tell: mpsc::Sender<Heard>,
+) {
     let mut way = match to.wire {
-        Wire::Sse => Ways::Stream(Way { to, bare: false, subscription: None, last: None, replaced: false }),
+        Wire::Sse => Ways::Stream(Box::new(Way {
+            to,
+            checks,
+            bare: false,
+            asking: Asking::default(),
+            subscription: None,
+            offer: None,
+            standing: None,
+            proven: false,
+            last: None,
+            replaced: false,
+        })),
         Wire::WebSocket | Wire::Unix(_) => Ways::Messages(to),
     };
     let mut pause = SHORTEST_PAUSE;
@@ -87,7 +132,7 @@ pub async fn follow(to: Address, request: impl Fn() -> String, tell: mpsc::Sende
         let since = Instant::now();
         let ended = match &mut way {
             Ways::Stream(way) => way.hear(&request, &tell, before).await,
-            Ways::Messages(to) => messages::hear(to, &request(), &tell, before).await,
+            Ways::Messages(to) => messages::hear(to, &request(Asking::default()), &tell, before).await,
         };
         if tell.is_closed() {
             return;
@@ -117,16 +162,24 @@ pub async fn follow(to: Address, request: impl Fn() -> String, tell: mpsc::Sende
 
 /// How it is followed.
 enum Ways {
-    Stream(Way),
+    Stream(Box<Way>),
     /// A wire of messages, on which every connection is a new subscription.
     Messages(Address),
 }
 
 struct Way {
     to: Address,
+    checks: Option<Checks>,
     /// It is no hub but a producer by itself, which knows no handshake (`docs/interop.md`).
     bare: bool,
+    asking: Asking,
     subscription: Option<SubscriptionId>,
+    /// What the subscription was made by.
+    offer: Option<Box<SubscriptionAccepted>>,
+    /// Who the hub is, as it was told.
+    standing: Option<Standing>,
+    /// It has proven who it is. Whoever comes without a proof after that is somebody else.
+    proven: bool,
     /// The id of the latest block.
     last: Option<String>,
     replaced: bool,
@@ -134,6 +187,17 @@ struct Way {
 
 /// The notes of an answer, and the answer.
 type Accepted = (Option<String>, String);
+
+/// Why there is no subscription.
+enum NotMade {
+    /// Nobody answers.
+    Unreachable(Why),
+    /// It may be otherwise later.
+    Passing(Why),
+    /// The hub cannot give what was asked for.
+    TooMuch(Why),
+    Refused(Why),
+}
 
 /// How an attempt ended: whether the stream was open.
 pub(super) enum Ended {
@@ -144,26 +208,42 @@ pub(super) enum Ended {
 impl Way {
     async fn hear(
         &mut self,
-        request: &impl Fn() -> String,
+        request: &impl Fn(Asking) -> String,
         tell: &mpsc::Sender<Heard>,
         before: bool,
     ) -> Ended {
         let resumed = self.subscription.is_some();
         let mut notes = None;
         if self.subscription.is_none() && !self.bare {
-            let request = request();
-            match self.subscribe(&request).await {
+            let mut asked = request(self.asking);
+            let mut answer = self.subscribe(&asked).await;
+            if let Err(NotMade::TooMuch(why)) = &answer
+                && !std::mem::replace(&mut self.asking.plainly, true)
+            {
+                if tell.send(Heard::AskedForLess(why.clone())).await.is_err() {
+                    return Ended::NotHeard(Lost::Unreachable(Why::Nobody));
+                }
+                asked = request(self.asking);
+                answer = self.subscribe(&asked).await;
+            }
+            match answer {
                 Ok(None) => {}
                 Ok(Some((said, accepted))) => {
                     notes = said;
-                    if tell.send(Heard::Terms { request, accepted }).await.is_err() {
+                    if tell.send(Heard::Terms { request: asked, accepted }).await.is_err() {
                         return Ended::NotHeard(Lost::Unreachable(Why::Nobody));
                     }
                 }
                 // A hub that has no room now may have some later, for who was there before.
-                Err((Lost::Refused(why), true)) if before => return Ended::NotHeard(Lost::Unreachable(why)),
-                Err((lost, _)) => return Ended::NotHeard(lost),
+                Err(NotMade::Passing(why)) if before => return Ended::NotHeard(Lost::Unreachable(why)),
+                Err(NotMade::Unreachable(why)) => return Ended::NotHeard(Lost::Unreachable(why)),
+                Err(NotMade::Passing(why) | NotMade::TooMuch(why) | NotMade::Refused(why)) => {
+                    return Ended::NotHeard(Lost::Refused(why));
+                }
             }
+        }
+        if let Err(lost) = self.look_at_manifest(tell).await {
+            return Ended::NotHeard(lost);
         }
         let path = match &self.subscription {
             Some(subscription) => format!("/aaep/v1/events?subscription_id={subscription}"),
@@ -185,31 +265,72 @@ impl Way {
         Ended::Heard(self.blocks(&mut answer, tell).await)
     }
 
-    /// Makes a subscription: the hub's notes, and its whole answer; nothing where it is no hub. Else why there is none, and
-    /// whether that may pass.
-    async fn subscribe(&mut self, request: &str) -> Result<Option<Accepted>, (Lost, bool)> {
-        let unreachable = |error: &io::Error| (Lost::Unreachable(Why::of(error)), true);
+    /// Makes a subscription: the hub's notes, and its whole answer; nothing where it is no hub.
+    async fn subscribe(&mut self, request: &str) -> Result<Option<Accepted>, NotMade> {
+        let unreachable = |error: &io::Error| NotMade::Unreachable(Why::of(error));
         let answer = http::request(&self.to, "POST", "/aaep/v1/subscriptions", &[], request).await;
         let answer = answer.map_err(|error| unreachable(&error))?;
         let (status, wait) = (answer.head.status, answer.head.retry_after);
         let body = answer.body().await.map_err(|error| unreachable(&error))?;
         match Message::parse(&body) {
             Some(Message::SubscriptionAccepted(accepted)) => {
-                self.subscription = Some(accepted.subscription_id);
+                self.subscription = Some(accepted.subscription_id.clone());
                 self.last = None;
-                Ok(Some((accepted.negotiation_notes, body)))
+                let notes = accepted.negotiation_notes.clone();
+                self.offer = Some(Box::new(accepted));
+                Ok(Some((notes, body)))
             }
             Some(Message::SubscriptionRejected(rejected)) => {
-                let passes = passes(&rejected);
-                Err((Lost::Refused(Why::refusal(&rejected, wait)), passes))
+                let why = Why::refusal(&rejected, wait);
+                Err(match rejected.reason_code {
+                    ReasonCode::CapabilitiesIncompatible => NotMade::TooMuch(why),
+                    _ if passes(&rejected) => NotMade::Passing(why),
+                    _ => NotMade::Refused(why),
+                })
             }
             _ if matches!(status, 404 | 405) => {
                 self.bare = true;
                 Ok(None)
             }
-            _ if status / 100 == 5 => Err((Lost::Unreachable(Why::Answered(status)), true)),
-            _ => Err((Lost::Refused(Why::NoHub(Some(status))), false)),
+            _ if status / 100 == 5 => Err(NotMade::Unreachable(Why::Answered(status))),
+            _ => Err(NotMade::Refused(Why::NoHub(Some(status)))),
         }
+    }
+
+    /// Looks at who the hub is, and tells it if that is news. Where only signed manifests will do, it is over with another.
+    async fn look_at_manifest(&mut self, tell: &mpsc::Sender<Heard>) -> Result<(), Lost> {
+        let Some(checks) = &self.checks else { return Ok(()) };
+        let looked = manifest::look(&self.to, self.offer.as_deref(), checks).await;
+        let standing = match (looked, &self.standing) {
+            (Ok(standing), _) => standing,
+            (Err(error), _) if checks.signed_only => return Err(Lost::Unreachable(Why::of(&error))),
+            (Err(error), None) => Standing::Unread(Why::of(&error)),
+            // It was never known who it is.
+            (
+                Err(_),
+                Some(Standing::Unread(_) | Standing::Absent | Standing::Elsewhere | Standing::NotUnderstood),
+            ) => return Ok(()),
+            // It was; whoever is there now has to say so again.
+            (Err(error), Some(_)) => return Err(Lost::Unreachable(Why::of(&error))),
+        };
+        self.proven |= matches!(standing, Standing::Proven(_));
+        let standing = match standing {
+            Standing::Proven(_) | Standing::Wrong(_) => standing,
+            _ if self.proven => Standing::Wrong(Fault::NoLonger),
+            _ => standing,
+        };
+        if checks.signed_only && !matches!(standing, Standing::Proven(_)) {
+            if let Some(subscription) = self.subscription.take() {
+                let close = super::farewell(&subscription);
+                let _ = http::request(&self.to, "POST", self.to.messages, &[], &close).await;
+            }
+            return Err(Lost::Refused(Why::NotProven(Box::new(standing))));
+        }
+        if self.standing.as_ref() == Some(&standing) {
+            return Ok(());
+        }
+        self.standing = Some(standing.clone());
+        tell.send(Heard::Manifest(standing)).await.map_err(|_| Lost::Unreachable(Why::Nobody))
     }
 
     /// Why a subscription gives no stream.
@@ -274,7 +395,10 @@ impl Way {
                 // It can be come back to.
                 Some("producer_shutdown") => {}
                 Some("replaced") => self.replaced = true,
-                _ => {
+                reason => {
+                    if reason == Some("slow_consumer") {
+                        self.asking.times_slow = self.asking.times_slow.saturating_add(1);
+                    }
                     self.subscription = None;
                     self.last = None;
                 }

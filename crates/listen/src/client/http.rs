@@ -130,11 +130,16 @@ fn parse(bytes: &mut Vec<u8>) -> io::Result<Option<Head>> {
 
 impl Answer {
     /// The body whole.
-    pub(super) async fn body(mut self) -> io::Result<String> {
+    pub(super) async fn body(self) -> io::Result<String> {
+        self.body_within(LONGEST_BODY).await
+    }
+
+    /// The same, of so many bytes at most.
+    pub(super) async fn body_within(mut self, most: usize) -> io::Result<String> {
         let mut body = Vec::new();
         while let Some(more) = timeout(PATIENCE, self.more()).await?? {
             body.extend_from_slice(&more);
-            if body.len() > LONGEST_BODY {
+            if body.len() > most {
                 return Err(Why::TooLong.error());
             }
         }

@@ -5,18 +5,20 @@
 //! - `sse`: blocks out of bytes; `tls`: what is trusted.
 //! - `why`: what can be the matter.
 //! - `messages`: WebSocket and Unix socket, for those who only listen.
+//! - `manifest`: what a hub says that it is.
 //! - `follow`: subscribes, hears, and comes back.
 
 mod address;
 mod follow;
 mod http;
+mod manifest;
 mod messages;
 mod sse;
 mod tls;
 mod why;
 
 pub use address::{Address, BadAddress};
-pub use follow::{Heard, Lost, follow};
+pub use follow::{Asking, Heard, Lost, follow};
 pub use why::Why;
 
 use aaep::SubscriptionId;
@@ -40,11 +42,20 @@ pub async fn send(to: &Address, message: &str) -> Result<(), NotSent> {
     }
 }
 
-/// The request of a listener with these wishes.
-pub fn request(tastes: &Tastes, name: &str) -> String {
-    let request = SubscriptionRequest::new("1.0.0", name, capabilities(tastes));
+/// The request of a listener with these wishes, who listens only to whom a signed manifest proves, or to anybody.
+pub fn request(tastes: &Tastes, signed_only: bool, asking: Asking) -> String {
+    let mut wish = if asking.plainly { necessities(tastes) } else { capabilities(tastes) };
+    if !asking.plainly {
+        wish.max_events_per_second = asking.rate(tastes.rate);
+        wish.supported_extensions = Some(vec![SAYSO.to_owned()]);
+    }
+    wish.accept_signed_manifests_only = signed_only.then_some(true);
+    let request = SubscriptionRequest::new("1.0.0", "sayso-listen", wish);
     Message::SubscriptionRequest(request).to_json()
 }
+
+/// What became of a question is told in this extension.
+const SAYSO: &str = "urn:sayso:context:v1";
 
 /// The request of one who writes down everything, as the agents cut it, in one verbosity and these languages.
 ///
@@ -85,14 +96,20 @@ pub fn farewell(subscription: &SubscriptionId) -> String {
 }
 
 fn capabilities(tastes: &Tastes) -> Capabilities {
-    let mut wish = Capabilities::new();
+    let mut wish = necessities(tastes);
     wish.max_events_per_second = tastes.rate;
     wish.preferred_verbosity = Some(tastes.verbosity.clone());
+    wish.coalesce_boundaries = Some(vec![Boundary::Sentence, Boundary::Completion]);
+    wish
+}
+
+/// What a person cannot do without; all else is done here, too.
+fn necessities(tastes: &Tastes) -> Capabilities {
+    let mut wish = Capabilities::new();
     wish.languages = Some(tastes.languages.clone());
     wish.supports_confirmation_reply = Some(true);
     wish.supports_clarification_reply = Some(true);
     wish.supported_conformance_levels = Some(vec![1, 2, 3]);
-    wish.coalesce_boundaries = Some(vec![Boundary::Sentence, Boundary::Completion]);
     wish
 }
 
@@ -104,9 +121,26 @@ mod tests {
     #[test]
     fn all_that_matters_to_a_person_is_declared() {
         let tastes = Tastes { verbosity: Verbosity::Terse, languages: vec!["yo".to_owned()], rate: Some(5) };
+        let first = Asking::default();
         assert_eq!(
-            request(&tastes, "me"),
-            r#"{"type":"subscription.request","aaep_version":"1.0.0","subscriber_id":"me","capabilities":{"max_events_per_second":5,"preferred_verbosity":"terse","languages":["yo"],"supports_confirmation_reply":true,"supports_clarification_reply":true,"coalesce_boundaries":["sentence","completion"],"supported_conformance_levels":[1,2,3]}}"#
+            request(&tastes, false, first),
+            r#"{"type":"subscription.request","aaep_version":"1.0.0","subscriber_id":"sayso-listen","capabilities":{"max_events_per_second":5,"preferred_verbosity":"terse","languages":["yo"],"supports_confirmation_reply":true,"supports_clarification_reply":true,"coalesce_boundaries":["sentence","completion"],"supported_conformance_levels":[1,2,3],"supported_extensions":["urn:sayso:context:v1"]}}"#
         );
+        let plainly = Asking { plainly: true, ..first };
+        assert_eq!(
+            request(&tastes, true, plainly),
+            r#"{"type":"subscription.request","aaep_version":"1.0.0","subscriber_id":"sayso-listen","capabilities":{"languages":["yo"],"supports_confirmation_reply":true,"supports_clarification_reply":true,"supported_conformance_levels":[1,2,3],"accept_signed_manifests_only":true}}"#
+        );
+    }
+
+    #[test]
+    fn who_was_too_slow_asks_for_less() {
+        let rates = |rate| {
+            (0..9).map(|times| Asking { times_slow: times, plainly: false }.rate(rate)).collect::<Vec<_>>()
+        };
+        let some = |rates: &[u64]| rates.iter().map(|rate| Some(*rate)).collect::<Vec<_>>();
+        assert_eq!(rates(None)[..4], [None, Some(50), Some(25), Some(12)]);
+        assert_eq!(rates(Some(20)), some(&[20, 10, 5, 2, 1, 1, 1, 1, 1]));
+        assert_eq!(Asking { times_slow: u32::MAX, plainly: false }.rate(Some(9)), Some(1));
     }
 }

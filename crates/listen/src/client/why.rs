@@ -4,7 +4,7 @@ use std::{fmt, io};
 
 use aaep::message::{ReasonCode, SubscriptionRejected};
 
-use crate::{Phrases, plain};
+use crate::{Phrases, Standing, plain};
 
 /// Why there is no connection, or why something did not arrive.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,6 +52,8 @@ pub enum Why {
     NoUnix,
     /// The hub has refused the subscription: why, its own words, and the seconds after which it may be asked again.
     Rejected(ReasonCode, String, Option<u64>),
+    /// Only who proves who it is should be listened to, and this is what the hub shows instead.
+    NotProven(Box<Standing>),
     /// The system's own words.
     System(String),
 }
@@ -121,6 +123,7 @@ impl Why {
                 let again = wait.map(|seconds| format!(" {}", phrases.try_again_in(seconds)));
                 return format!("{why} {} {said}{}", phrases.it_says, again.unwrap_or_default());
             }
+            Self::NotProven(standing) => return standing.refusal(phrases),
             Self::System(words) => words,
         };
         text.to_owned()

@@ -25,6 +25,8 @@ pub enum NotAnswered {
     NotConnected,
     /// The question has all the time that it can have.
     NoMoreTime,
+    /// Who asks is not who it should be, so that only a no is sent.
+    NotTrusted,
 }
 
 impl NotAnswered {
@@ -36,6 +38,7 @@ impl NotAnswered {
             Self::NotTaken => phrases.not_taken,
             Self::NotConnected => phrases.not_connected,
             Self::NoMoreTime => phrases.no_more_time,
+            Self::NotTrusted => phrases.not_trusted,
         }
     }
 }
@@ -47,6 +50,9 @@ impl Ear {
     /// Answers a confirmation: the message to send. It is given once.
     pub fn decide(&mut self, number: u32, decision: Decision, now: i64) -> Result<String, NotAnswered> {
         let (at, timestamp) = self.answerable(number, now)?;
+        if decision != Decision::Reject {
+            self.trusts()?;
+        }
         let subscription = self.subscription.clone().ok_or(NotAnswered::NotConnected)?;
         let question = self.questions.get_mut(at).ok_or(NotAnswered::NotOpen)?;
         let Subject::Confirmation { allowed, .. } = &question.subject else {
@@ -69,6 +75,7 @@ impl Ear {
     /// number.
     pub fn respond(&mut self, number: u32, said: &str, now: i64) -> Result<String, NotAnswered> {
         let (at, timestamp) = self.answerable(number, now)?;
+        self.trusts()?;
         let subscription = self.subscription.clone().ok_or(NotAnswered::NotConnected)?;
         let question = self.questions.get_mut(at).ok_or(NotAnswered::NotOpen)?;
         let response = response(self.phrases, question, said.trim()).ok_or(NotAnswered::NotTaken)?;

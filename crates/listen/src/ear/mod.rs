@@ -3,11 +3,14 @@
 //! - `question`: what is open; `answer`: what the person says to it; `time`: what the hub says of its time.
 //! - `track`: what is known of a session, and how far its outputs were heard.
 //! - `tell`: what is said of each event, and when; `words`: the sentences.
+//! - `standing`: who is heard, as far as that is known; `flood`: more than was agreed.
 //! - `seen`: ids, so that nothing is said twice.
 
 mod answer;
+mod flood;
 mod question;
 mod seen;
+mod standing;
 mod tell;
 #[cfg(test)]
 mod tests;
@@ -28,7 +31,8 @@ pub use answer::NotAnswered;
 pub use question::{Question, Subject};
 pub use track::Session;
 
-use crate::{Announcement, Kind, Limits, Phrases, plain};
+use crate::{Announcement, Kind, Limits, Phrases, Standing, plain};
+use flood::Flood;
 use seen::Seen;
 
 /// What a person wants to hear.
@@ -83,6 +87,9 @@ pub struct Ear {
     /// When a question was last closed by something else than this person's answer.
     surprised: Option<i64>,
     subscription: Option<SubscriptionId>,
+    /// Who is heard, where that was looked at.
+    standing: Option<Standing>,
+    flood: Flood,
     /// What is heard is over: nothing of it can be answered.
     history: bool,
     /// The session of the latest announcement.
@@ -113,6 +120,8 @@ impl Ear {
             moved: VecDeque::new(),
             surprised: None,
             subscription: None,
+            standing: None,
+            flood: Flood::default(),
             history: false,
             spoke: None,
             out: VecDeque::new(),
@@ -136,6 +145,7 @@ impl Ear {
         self.shaper.renegotiate(Arc::new(wants(&tastes)));
         self.phrases = Phrases::of(&tastes.languages);
         self.tastes = tastes;
+        self.flood.forgive();
     }
 
     /// What sayso itself says to this person.
@@ -146,6 +156,7 @@ impl Ear {
     /// The subscription by which it is heard, and for which answers are given.
     pub fn subscribe(&mut self, subscription: SubscriptionId) {
         self.subscription = Some(subscription);
+        self.flood.forgive();
     }
 
     /// The sessions that go on, in the order in which they were heard first.
@@ -271,6 +282,7 @@ impl Ear {
         if !self.seen.insert(event.envelope.event_id.as_str()) {
             return;
         }
+        self.watch_rate(&event, now);
         let index = self.session_of(&event, now);
         let agent = event.envelope.producer.agent_id.clone();
         let outputs = self.limits.outputs;

@@ -143,6 +143,16 @@ pub(super) static ENGLISH: Phrases = Phrases {
     refused_manifest: "The hub has no signed manifest.",
     refused_now: "The hub does not take listeners now.",
     refused: "The hub has refused the subscription.",
+    not_trusted: "The hub is not who it should be, so nothing but a no is sent to it. Type status to hear why.",
+    manifest_absent: "The hub has no manifest that would say who it is.",
+    manifest_elsewhere: "Who the hub is, is not known: its manifest is said to be elsewhere, where it is not looked for.",
+    manifest_not_understood: "Who the hub is, is not known: its manifest could not be understood.",
+    fault_signature: "its manifest is not signed with a key that you trust",
+    fault_no_longer: "its manifest was signed before, and is not now",
+    only_no: "Nothing but a no is sent to it.",
+    only_proven: "Only a hub that can prove who it is should be listened to.",
+    asked_for_less: "It was asked again, for less.",
+    not_every_question: "The hub does not let you answer every question from here.",
     speech_bad_address: "SPEECHD_ADDRESS names neither a unix_socket nor an inet_socket",
     kind_session: "session",
     kind_agent: "agent",
@@ -311,6 +321,27 @@ pub(super) static ENGLISH: Phrases = Phrases {
     why_answered: |status| format!("the hub answered {status}"),
     why_no_hub_answered: |status| format!("There is no hub at this address: it answered {status}."),
     try_again_in: |seconds| format!("Try again in {seconds} seconds."),
+    hub_proven: |agent| format!("The hub is {agent}: its manifest is signed with a key that you trust."),
+    hub_unsigned: |agent| format!("The hub calls itself {agent}, but its manifest is not signed."),
+    hub_claims: |agent| format!("The hub calls itself {agent}; no key was given to check that."),
+    manifest_unread: |why| {
+        format!("Who the hub is, is not known: its manifest could not be had, because {why}.")
+    },
+    hub_wrong: |why| format!("The hub is not who it should be: {why}."),
+    fault_agent: |manifest, offer| format!("its manifest is that of {manifest}, but {offer} is who answers"),
+    fault_level: |level| format!("its manifest does not claim level {level}, which it offers"),
+    fault_claim: |what| format!("its manifest does not claim {what}, which it offers"),
+    rate_lowered: |rate| {
+        format!(
+            "Because more came than could be taken here, the hub is now asked for {rate} events in a second at most. Urgent ones do not wait."
+        )
+    },
+    rate_given: |rate| format!("The hub gives {rate} events in a second at most."),
+    too_many: |rate| {
+        format!(
+            "More comes than the {rate} events in a second that were agreed. What is not urgent waits its turn."
+        )
+    },
     speech_no_folder: |name| format!("{name} cannot be found without XDG_RUNTIME_DIR or SPEECHD_ADDRESS"),
     speech_not_installed: |name| format!("{name} is not installed"),
     speech_does_not_run: |name| format!("{name} does not run"),

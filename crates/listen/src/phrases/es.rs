@@ -144,6 +144,16 @@ pub(super) static SPANISH: Phrases = Phrases {
     refused_manifest: "El centro no tiene un manifiesto firmado.",
     refused_now: "El centro no admite oyentes ahora.",
     refused: "El centro ha rechazado la suscripción.",
+    not_trusted: "El centro no es quien debería ser, así que solo se le envía un no. Escriba estado para oír por qué.",
+    manifest_absent: "El centro no tiene ningún manifiesto que diga quién es.",
+    manifest_elsewhere: "No se sabe quién es el centro: dice que su manifiesto está en otro sitio, y allí no se busca.",
+    manifest_not_understood: "No se sabe quién es el centro: su manifiesto no se entendió.",
+    fault_signature: "su manifiesto no está firmado con una clave en la que usted confía",
+    fault_no_longer: "su manifiesto estaba firmado antes, y ahora no",
+    only_no: "Solo se le envía un no.",
+    only_proven: "Solo se debe escuchar a un centro que pueda demostrar quién es.",
+    asked_for_less: "Se le volvió a pedir, pero menos.",
+    not_every_question: "El centro no le deja responder a todas las preguntas desde aquí.",
     speech_bad_address: "SPEECHD_ADDRESS no nombra ni un unix_socket ni un inet_socket",
     kind_session: "sesión",
     kind_agent: "agente",
@@ -324,6 +334,35 @@ pub(super) static SPANISH: Phrases = Phrases {
     why_answered: |status| format!("el centro respondió {status}"),
     why_no_hub_answered: |status| format!("No hay ningún centro en esta dirección: respondió {status}."),
     try_again_in: |seconds| format!("Inténtelo de nuevo dentro de {seconds} segundos."),
+    hub_proven: |agent| {
+        format!("El centro es {agent}: su manifiesto está firmado con una clave en la que usted confía.")
+    },
+    hub_unsigned: |agent| {
+        format!("El centro se llama a sí mismo {agent}, pero su manifiesto no está firmado.")
+    },
+    hub_claims: |agent| {
+        format!("El centro se llama a sí mismo {agent}; no se dio ninguna clave para comprobarlo.")
+    },
+    manifest_unread: |why| {
+        format!("No se sabe quién es el centro: su manifiesto no se pudo obtener, porque {why}.")
+    },
+    hub_wrong: |why| format!("El centro no es quien debería ser: {why}."),
+    fault_agent: |manifest, offer| {
+        format!("su manifiesto es el de {manifest}, pero quien responde es {offer}")
+    },
+    fault_level: |level| format!("su manifiesto no declara el nivel {level}, que sin embargo ofrece"),
+    fault_claim: |what| format!("su manifiesto no declara {what}, que sin embargo ofrece"),
+    rate_lowered: |rate| {
+        format!(
+            "Como llegó más de lo que se podía recibir aquí, ahora se piden al centro {rate} eventos por segundo como mucho. Los urgentes no esperan."
+        )
+    },
+    rate_given: |rate| format!("El centro da {rate} eventos por segundo como mucho."),
+    too_many: |rate| {
+        format!(
+            "Llegan más que los {rate} eventos por segundo acordados. Lo que no es urgente espera su turno."
+        )
+    },
     speech_no_folder: |name| format!("no se encuentra {name} sin XDG_RUNTIME_DIR o SPEECHD_ADDRESS"),
     speech_not_installed: |name| format!("{name} no está instalado"),
     speech_does_not_run: |name| format!("{name} no funciona"),

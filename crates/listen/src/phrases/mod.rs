@@ -202,6 +202,18 @@ catalogue! {
         refused_manifest,
         refused_now,
         refused,
+        // Who the hub is, and what it gives.
+        not_trusted,
+        manifest_absent,
+        manifest_elsewhere,
+        manifest_not_understood,
+        /// What is wrong with a manifest, as a part of a sentence.
+        fault_signature,
+        fault_no_longer,
+        only_no,
+        only_proven,
+        asked_for_less,
+        not_every_question,
         // Why an engine cannot speak, as a part of a sentence.
         speech_bad_address,
         // What a line is about, as it is said aloud in front of it.
@@ -337,6 +349,19 @@ catalogue! {
         why_answered(status: u16),
         why_no_hub_answered(status: u16),
         try_again_in(seconds: u64),
+        // Who the hub is, and what it gives.
+        hub_proven(agent: &str),
+        hub_unsigned(agent: &str),
+        hub_claims(agent: &str),
+        manifest_unread(why: &str),
+        hub_wrong(why: &str),
+        /// What is wrong with a manifest, as a part of a sentence.
+        fault_agent(manifest: &str, offer: &str),
+        fault_level(level: u64),
+        fault_claim(what: &str),
+        rate_lowered(rate: u64),
+        rate_given(rate: u64),
+        too_many(rate: u64),
         // Why an engine cannot speak, as a part of a sentence.
         speech_no_folder(name: &str),
         speech_not_installed(name: &str),

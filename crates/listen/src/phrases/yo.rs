@@ -143,6 +143,16 @@ pub(super) static YORUBA: Phrases = Phrases {
     refused_manifest: "Ibùdó kò ní manifest tí a fọwọ́ sí.",
     refused_now: "Ibùdó kò gba olùgbọ́ báyìí.",
     refused: "Ibùdó ti kọ ìforúkọsílẹ̀ náà.",
+    not_trusted: "Ibùdó kì í ṣe ẹni tó yẹ kó jẹ́, nítorí náà rárá nìkan la máa fi ránṣẹ́ sí i. Tẹ ipò láti gbọ́ ìdí rẹ̀.",
+    manifest_absent: "Ibùdó kò ní manifest tó máa sọ ẹni tó jẹ́.",
+    manifest_elsewhere: "A kò mọ ẹni tí ibùdó jẹ́: wọ́n ní manifest rẹ̀ wà níbòmíràn, a kì í sì wá a níbẹ̀.",
+    manifest_not_understood: "A kò mọ ẹni tí ibùdó jẹ́: manifest rẹ̀ kò yé wa.",
+    fault_signature: "a kò fi kọ́kọ́rọ́ tí o gbẹ́kẹ̀ lé fọwọ́ sí manifest rẹ̀",
+    fault_no_longer: "a fọwọ́ sí manifest rẹ̀ tẹ́lẹ̀, ṣùgbọ́n kò rí bẹ́ẹ̀ báyìí",
+    only_no: "Rárá nìkan la máa fi ránṣẹ́ sí i.",
+    only_proven: "Ibùdó tó lè fi ẹ̀rí ẹni tó jẹ́ hàn nìkan ló yẹ kí a gbọ́.",
+    asked_for_less: "A tún béèrè lọ́wọ́ rẹ̀, ohun tó kéré sí i.",
+    not_every_question: "Ibùdó kò jẹ́ kí o dáhùn gbogbo ìbéèrè láti ibí.",
     speech_bad_address: "SPEECHD_ADDRESS kò dárúkọ unix_socket tàbí inet_socket",
     kind_session: "ìjókòó",
     kind_agent: "aṣojú",
@@ -303,6 +313,25 @@ pub(super) static YORUBA: Phrases = Phrases {
     why_answered: |status| format!("ibùdó dáhùn {status}"),
     why_no_hub_answered: |status| format!("Kò sí ibùdó ní àdírẹ́sì yìí: ó dáhùn {status}."),
     try_again_in: |seconds| format!("Tún gbìyànjú lẹ́yìn ìṣẹ́jú àáyá {seconds}."),
+    hub_proven: |agent| format!("{agent} ni ibùdó yìí: a fi kọ́kọ́rọ́ tí o gbẹ́kẹ̀ lé fọwọ́ sí manifest rẹ̀."),
+    hub_unsigned: |agent| format!("Ibùdó pe ara rẹ̀ ní {agent}, ṣùgbọ́n a kò fọwọ́ sí manifest rẹ̀."),
+    hub_claims: |agent| format!("Ibùdó pe ara rẹ̀ ní {agent}; kò sí kọ́kọ́rọ́ láti fi yẹ̀ ẹ́ wò."),
+    manifest_unread: |why| format!("A kò mọ ẹni tí ibùdó jẹ́: a kò rí manifest rẹ̀ gbà, nítorí {why}."),
+    hub_wrong: |why| format!("Ibùdó kì í ṣe ẹni tó yẹ kó jẹ́: {why}."),
+    fault_agent: |manifest, offer| format!("ti {manifest} ni manifest rẹ̀, ṣùgbọ́n {offer} ló ń dáhùn"),
+    fault_level: |level| format!("manifest rẹ̀ kò mẹ́nu kan ìpele {level}, tó sì ń fi lọni"),
+    fault_claim: |what| format!("manifest rẹ̀ kò mẹ́nu kan {what}, tó sì ń fi lọni"),
+    rate_lowered: |rate| {
+        format!(
+            "Nítorí pé ohun tó dé ju ohun tí a lè gbà níbí lọ, ìṣẹ̀lẹ̀ {rate} ní ìṣẹ́jú àáyá kan ló pọ̀ jù tí a béèrè lọ́wọ́ ibùdó báyìí. Èyí tó jẹ́ kánjúkánjú kì í dúró."
+        )
+    },
+    rate_given: |rate| format!("Ìṣẹ̀lẹ̀ {rate} ní ìṣẹ́jú àáyá kan ló pọ̀ jù tí ibùdó ń fi ránṣẹ́."),
+    too_many: |rate| {
+        format!(
+            "Ohun tó ń dé ju ìṣẹ̀lẹ̀ {rate} ní ìṣẹ́jú àáyá kan tí a jọ fohùn sí lọ. Ohun tí kì í ṣe kánjúkánjú ń dúró de àkókò rẹ̀."
+        )
+    },
     speech_no_folder: |name| format!("a kò lè rí {name} láìsí XDG_RUNTIME_DIR tàbí SPEECHD_ADDRESS"),
     speech_not_installed: |name| format!("a kò fi {name} sórí ẹ̀rọ"),
     speech_does_not_run: |name| format!("{name} kò ṣiṣẹ́"),

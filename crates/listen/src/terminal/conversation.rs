@@ -317,6 +317,7 @@ fn status(ear: &Ear, now: i64) -> Vec<Act> {
         });
     }
     lines.push(phrases.you_hear(much(phrases, &ear.tastes().verbosity)));
+    lines.extend(ear.standing().map(|standing| standing.sentence(phrases)));
     vec![say(Kind::Status, lines.join("\n"))]
 }
 

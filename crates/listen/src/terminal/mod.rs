@@ -3,13 +3,16 @@
 //! - `typed`: what a line means by itself; `conversation`: what it means now, and what follows from it; `answerlike`: what only
 //!   sounds like an answer.
 //! - `talk`: what is heard, typed and said, one thing at a time.
-//! - `printed`: announcements as lines or as JSON; `aloud`: given to a voice.
+//! - `terms`: what is said of what a hub gives; `printed`: announcements as lines or as JSON; `aloud`: given to a voice.
 
 mod aloud;
 mod answerlike;
 mod conversation;
 mod printed;
+#[cfg(test)]
+mod promptly;
 mod talk;
+mod terms;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]
@@ -23,7 +26,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::sleep_until;
 
 use crate::client::{self, Address};
-use crate::{Announcement, Limits, Tastes, Voice};
+use crate::{Announcement, Checks, Limits, Tastes, Voice};
 use talk::Talk;
 
 /// How somebody listens.
@@ -39,12 +42,21 @@ pub struct Settings {
     pub auto: Auto,
     /// How much is kept.
     pub limits: Limits,
+    /// How it is looked at who the hub is; nothing where that is known.
+    pub checks: Option<Checks>,
 }
 
 impl Settings {
     /// The usual way to listen to a hub.
     pub fn new(address: Address) -> Self {
-        Self { address, tastes: Tastes::default(), json: false, auto: Auto::Off, limits: Limits::default() }
+        Self {
+            address,
+            tastes: Tastes::default(),
+            json: false,
+            auto: Auto::Off,
+            limits: Limits::default(),
+            checks: None,
+        }
     }
 }
 
@@ -136,12 +148,10 @@ fn next_line(input: &mut impl BufRead) -> Option<String> {
 pub async fn run(settings: Settings, mut hooks: Hooks, out: impl Write) -> Result<(), Failure> {
     let (tell, mut heard) = mpsc::channel(WAITING);
     let (wishes, wanted) = watch::channel(settings.tastes.clone());
-    let address = settings.address.clone();
-    let following = tokio::spawn(client::follow(
-        address,
-        move || client::request(&wanted.borrow(), "sayso-listen"),
-        tell,
-    ));
+    let (address, checks) = (settings.address.clone(), settings.checks.clone());
+    let signed_only = checks.as_ref().is_some_and(|checks| checks.signed_only);
+    let request = move |asking| client::request(&wanted.borrow(), signed_only, asking);
+    let following = tokio::spawn(client::follow(address, checks, request, tell));
     let (mut input, mut orders) = (hooks.input.take(), hooks.orders.take());
     let mut talk = Talk::new(settings, hooks, wishes, out);
     let mut failure = None;

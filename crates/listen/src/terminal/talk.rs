@@ -11,9 +11,9 @@ use tokio::time::{Instant, sleep, timeout};
 
 use super::aloud::Aloud;
 use super::conversation::{self, Act, Around};
-use super::{Auto, Failure, Hooks, Settings, printed};
+use super::{Auto, Failure, Hooks, Settings, printed, terms};
 use crate::client::{self, Heard, Lost};
-use crate::{Announcement, Ear, Kind, Subject, Tastes};
+use crate::{Announcement, Ear, Kind, Standing, Subject, Tastes};
 
 /// Between two looks at whether a voice is free.
 const VOICE: Duration = Duration::from_millis(50);
@@ -33,6 +33,8 @@ pub(super) struct Talk<W> {
     ready: Option<oneshot::Sender<()>>,
     subscription: Option<SubscriptionId>,
     has_hub: bool,
+    /// The rate that the hub was asked for.
+    rate: Option<u64>,
     /// The connection is lost, and that was said.
     lost: bool,
     /// It ends with this session.
@@ -58,6 +60,7 @@ impl<W: Write> Talk<W> {
             ready: hooks.ready,
             subscription: None,
             has_hub: true,
+            rate: settings.tastes.rate,
             lost: false,
             until: None,
             told_after: Vec::new(),
@@ -108,7 +111,12 @@ impl<W: Write> Talk<W> {
                     let _ = ready.send(());
                 }
             }
-            Heard::Terms { .. } => {}
+            Heard::Terms { request, accepted } => self.agree(&request, &accepted),
+            Heard::Manifest(standing) => self.learn(standing),
+            Heard::AskedForLess(why) => {
+                let text = format!("{} {}", why.in_words(phrases), phrases.asked_for_less);
+                self.say(&Announcement::own(Kind::Notice, text));
+            }
             Heard::Text(text) => self.ear.hear(&text, now()),
             Heard::TooLong => {
                 self.say(&Announcement::own(Kind::Error, phrases.too_long));
@@ -128,6 +136,29 @@ impl<W: Write> Talk<W> {
             }
         }
         None
+    }
+
+    /// The terms that hold now, whatever was asked for.
+    fn agree(&mut self, request: &str, accepted: &str) {
+        let told = terms::told(request, accepted, self.ear.tastes(), self.ear.phrases());
+        self.rate = told.rate;
+        for text in told.notices {
+            self.say(&Announcement::own(Kind::Notice, text));
+        }
+    }
+
+    /// Who the hub is. Who gave no key did not ask, and is not kept waiting for it by a voice; a lie is told to everybody.
+    fn learn(&mut self, standing: Standing) {
+        let asked = self.settings.checks.as_ref().is_some_and(|checks| checks.trusted.is_some());
+        let sentence = standing.sentence(self.ear.phrases());
+        if standing.is_wrong() {
+            self.say(&Announcement::own(Kind::Error, sentence));
+        } else if asked {
+            self.say(&Announcement::own(Kind::Notice, sentence));
+        } else {
+            self.print(&Announcement::own(Kind::Notice, sentence));
+        }
+        self.ear.set_standing(standing);
     }
 
     pub(super) fn typed(&mut self, line: &str) {
@@ -172,7 +203,9 @@ impl<W: Write> Talk<W> {
             }
             Act::Retune(tastes) => {
                 if let Some(subscription) = &self.subscription {
-                    let message = client::renegotiation(subscription, &tastes);
+                    // A rate that was too much is not asked for again.
+                    let wish = Tastes { rate: self.rate, ..tastes.clone() };
+                    let message = client::renegotiation(subscription, &wish);
                     self.act(Act::Send { message, question: None });
                 }
                 let _ = self.wishes.send(tastes.clone());
