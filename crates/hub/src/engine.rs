@@ -39,6 +39,8 @@ fn run(
 ) {
     let Limits { requests_in_turn, longest_sleep, .. } = *core.limits();
     let longest_sleep = Duration::from_millis(u64::try_from(longest_sleep).unwrap_or(0));
+    // What was due while nobody was here is done before anybody is heard.
+    perform(core.turn(Vec::new(), clock()));
     loop {
         let wait = core.next_deadline().map_or(longest_sleep, |at| {
             let millis = u64::try_from(at.saturating_sub(clock())).unwrap_or(0);

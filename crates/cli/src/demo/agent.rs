@@ -16,7 +16,8 @@ use super::request::Request;
 use super::stage::Stage;
 
 /// The agent's id, on all that it says.
-const AGENT: &str = "sayso-demo";
+/// As whom it speaks; nobody else has that name.
+pub(crate) const AGENT: &str = "sayso-demo";
 /// How long one wait for an answer lasts; after it comes the next.
 const WAIT: Duration = Duration::from_mins(1);
 

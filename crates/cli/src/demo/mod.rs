@@ -29,6 +29,7 @@ use std::time::Duration;
 use tokio::sync::{Semaphore, mpsc};
 use wire::{Bridge, Wish};
 
+pub(crate) use agent::AGENT;
 use agent::Agent;
 pub(crate) use command::{Arguments, run};
 use language::Language;

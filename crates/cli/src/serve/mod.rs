@@ -89,6 +89,8 @@ fn serve(config: &Config, watching: &Watching) -> Result<(), String> {
         wire::clock(),
     )
     .map_err(|error| error.to_string())?;
+    // The demo's assistant lives in this process; what an earlier one left has nobody.
+    core.orphan(demo::AGENT, wire::clock());
     let manifest = manifest::text(&wires(config));
     let signed = manifest::sign(&manifest, (!config.memory).then_some(config.data.as_path()))?;
     let passes = passes(config)?;

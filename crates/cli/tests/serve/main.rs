@@ -29,6 +29,7 @@ mod limits;
 mod manifest;
 mod messages;
 mod observe;
+mod orphans;
 mod page;
 mod reload;
 #[path = "../sayso/mod.rs"]

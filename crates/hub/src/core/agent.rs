@@ -33,6 +33,8 @@ pub(super) struct Live {
     pub(super) stamped: i64,
     /// When the agent counts as gone, if nobody follows the session on a line. It only ever grows.
     pub(super) lease: i64,
+    /// When its agent was there last without a line, if that is known and it has not gone since.
+    pub(super) seen: Option<i64>,
     /// The time at which it is looked at next.
     pub(super) looked_at: i64,
     /// Calls that are open: tool and call id.
@@ -82,6 +84,7 @@ impl Core {
             state: "idle".into(),
             stamped: i64::MIN,
             lease: now.saturating_add(self.limits.lease),
+            seen: Some(now),
             looked_at: now.saturating_add(self.limits.lease),
             tools: BTreeSet::new(),
             outputs: BTreeMap::new(),
@@ -153,15 +156,9 @@ impl Core {
         for session in self.lines.hang_up(line) {
             if let Some(live) = self.sessions.get_mut(&session) {
                 live.lease = live.lease.max(lease);
+                live.seen = None;
             }
         }
-    }
-
-    fn end_for_it(&mut self, id: &str, now: i64) {
-        let last = format!(
-            r#"{{"type":"aaep:agent.session.errored","localization_hints":{{"primary_language":"en"}},"error_category":"transient","error_code":"{GONE}","recoverable":false,"summary_normal":"The agent is gone; its session was ended for it."}}"#
-        );
-        self.end_with(id, last, "The agent is gone.", now);
     }
 
     /// Ends a session for its agent: what is open in it is closed first, for else its end would not be lawful.
@@ -259,6 +256,7 @@ impl Live {
             state: "idle".into(),
             stamped: i64::MIN,
             lease,
+            seen: None,
             looked_at: lease,
             tools: BTreeSet::new(),
             outputs: BTreeMap::new(),

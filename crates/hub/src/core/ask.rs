@@ -33,9 +33,9 @@ impl Core {
         if let Some(answer) = self.remembered(who, keyed.as_ref(), Answer::Made) {
             return answer;
         }
-        let Some(agent) = self.own(who, session).map(|live| live.agent_and_person()) else {
-            return Answer::NotFound;
-        };
+        let Some(live) = self.own(who, session) else { return Answer::NotFound };
+        live.seen = Some(now);
+        let agent = live.agent_and_person();
         let most = self.limits.questions_per_minute;
         if !self.asked.has_room(&agent, most, now) {
             return Answer::Full(format!(
@@ -199,6 +199,7 @@ impl Core {
     /// The event that tells everybody how a question was resolved, and the end of the agent's wait.
     fn tell_resolution(&mut self, resolution: &Resolution, now: i64) {
         let outcome = resolved(resolution);
+        let away = self.is_away(resolution.session.as_str(), &resolution.token, now);
         self.tell_followers(resolution.session.as_str(), &resolution.token, &outcome);
         let answer = Answer::Found(outcome);
         self.waits.resolve(&resolution.token, &answer);
@@ -230,6 +231,9 @@ impl Core {
             if resolution.by == By::Stopped { By::Cancelled } else { resolution.by }.as_str()
         );
         self.say_itself(session, &said, &[(SAYSO_EXTENSION, &told)], now);
+        if away {
+            self.tell_away(resolution, now);
+        }
     }
 
     /// Whether a session has an open question, once this turn is on disk.
@@ -257,6 +261,7 @@ impl Core {
         let until = until.min(now.saturating_add(self.limits.longest_wait));
         let own = self.own(who, session).map(|live| {
             live.lease = live.lease.max(until.max(now).saturating_add(1000));
+            live.seen = Some(until.max(now));
         });
         // Resolved in this very turn: the book says so only when it is on disk, and so does this answer.
         let now_resolved = self.staged.resolved.iter().find(|(resolved, ..)| *resolved == token);

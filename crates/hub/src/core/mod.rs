@@ -15,6 +15,7 @@ mod lines;
 mod listener;
 mod minutes;
 mod output;
+mod presence;
 mod publish;
 mod restore;
 mod running;
@@ -24,7 +25,7 @@ mod trim;
 mod waits;
 mod watch;
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::hash::RandomState;
 use std::sync::Arc;
 
@@ -146,6 +147,8 @@ pub struct Core {
     sessions: HashMap<Box<str>, agent::Live>,
     subscriptions: HashMap<Box<str>, Subscription>,
     known: Known,
+    /// Sessions that were left when the process before this one ended.
+    orphans: HashSet<Box<str>>,
     /// Which subscription each connection listens on.
     listeners: HashMap<crate::ListenerId, Box<str>>,
     lanes: Lanes,
@@ -238,6 +241,7 @@ impl Core {
             sessions: HashMap::new(),
             subscriptions: HashMap::new(),
             known: Known::default(),
+            orphans: HashSet::new(),
             listeners: HashMap::new(),
             lanes: Lanes::new(limits.shape),
             questions: Questions::new(limits.questions, RandomState::new()),
@@ -385,7 +389,7 @@ impl Core {
             Command::Wait { session, token, until } => self.wait(id, who, &session, &token, until, now),
             Command::Withdraw { session, token } => self.withdraw(id, who, &session, &token, now),
             Command::Forget { request } => {
-                self.waits.forget(request);
+                self.left_waiting(request);
                 None
             }
             // A line on a line is nothing, and a line is not followed to the end of the stack.

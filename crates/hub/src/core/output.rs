@@ -33,6 +33,7 @@ impl Core {
             return answer;
         }
         let Some(live) = self.own(who, session) else { return Answer::NotFound };
+        live.seen = Some(now);
         let name = piece.id.map(Box::from);
         let mut position = live.outputs.get(&name).copied().unwrap_or(0);
         // While a question is open, leaving its state would tell that it was answered (decision 15).

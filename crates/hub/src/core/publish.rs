@@ -85,6 +85,9 @@ impl Core {
         };
         if let Some(live) = self.sessions.get_mut(session) {
             live.lease = live.lease.max(now.saturating_add(self.limits.lease));
+            if agent.is_some() {
+                live.seen = Some(now);
+            }
         }
         self.end_if_over(session, now);
         Ok(ids)

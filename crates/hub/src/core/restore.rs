@@ -35,7 +35,8 @@ impl Core {
         self.subscriptions.clear();
         self.lost.clear();
         for stored in &alive.sessions {
-            let lease = now.saturating_add(self.limits.lease);
+            let left = self.orphans.contains(stored.id.as_str());
+            let lease = now.saturating_add(if left { 0 } else { self.limits.lease });
             let Some(mut live) = Live::restored(stored, self.limits.open_in_session, lease) else { continue };
             self.replay(&stored.id, &mut live)?;
             self.sessions.insert(stored.id.as_str().into(), live);

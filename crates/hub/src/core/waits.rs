@@ -33,6 +33,16 @@ impl Waits {
         self.open.insert(request, Waiting { until, token, who });
     }
 
+    /// The question that this waits for.
+    pub(super) fn token_of(&self, request: RequestId) -> Option<&ReplyToken> {
+        self.open.get(&request).map(|waiting| &waiting.token)
+    }
+
+    /// Whether anybody waits for this.
+    pub(super) fn has(&self, token: &ReplyToken) -> bool {
+        self.by_token.contains_key(token)
+    }
+
     /// How many of this principal wait.
     pub(super) fn of_principal(&self, who: &str) -> usize {
         self.by_principal.get(who).copied().unwrap_or(0)

@@ -38,6 +38,8 @@ pub struct Embedded {
     settings: Settings,
 }
 
+/// Whose the sessions of an agent are that lives in the hub's own process.
+const OWNER: &str = "sayso-embedded";
 /// How often listeners get a sign of life.
 const HEARTBEAT: Duration = Duration::from_secs(15);
 
@@ -180,14 +182,16 @@ impl Embedded {
         };
         let random = |bytes: &mut [u8]| SystemRandom.fill(bytes);
         let core = Core::new(journal, Producer::new(self.agent.as_str()), self.limits, random, wire::clock());
-        let core = core.map_err(|error| Error::NotStored(error.to_string()))?;
+        let mut core = core.map_err(|error| Error::NotStored(error.to_string()))?;
+        // Their agent ended with the process that it lived in.
+        core.orphan(OWNER, wire::clock());
         let door = self.tokens.as_deref().map(Tokens::load).transpose();
         let door = door.map_err(|error| Error::Malformed(error.to_string()))?;
         let listener = self.listen.as_deref().map(|at| bind(at, door.is_some())).transpose()?;
         let bridge = Bridge::start(core, wire::fanout::Limits::default(), wire::clock)
             .map_err(|error| unreachable(&error))?;
         let who = Principal {
-            name: "sayso-embedded".into(),
+            name: OWNER.into(),
             role: Role::Agent,
             agent_id: Some(self.agent.as_str().into()),
             scope: Arc::default(),

@@ -1,0 +1,84 @@
+//! Whether a session's agent is there: what is said of an answer that nobody takes, and of a session that was left.
+
+use aaep::ReplyToken;
+use aaep::consent::{Answer, By, Resolution, Status};
+
+use super::Core;
+use super::agent::GONE;
+use crate::command::RequestId;
+
+/// An agent that comes and goes by single requests counts as there for so long, in milliseconds.
+const BETWEEN: i64 = 10_000;
+
+impl Core {
+    /// Sessions of this owner have nobody any more: he lived in the process that ran the hub before. Their agents count as
+    /// gone from the next turn on.
+    pub fn orphan(&mut self, owner: &str, now: i64) {
+        let left: Vec<_> = self
+            .sessions
+            .iter()
+            .filter(|(_, live)| *live.owner == *owner)
+            .map(|(id, _)| id.clone())
+            .collect();
+        for id in left {
+            self.end_lease(&id, now);
+            self.orphans.insert(id);
+        }
+    }
+
+    /// The lease of a session is over, whatever it was.
+    pub(super) fn end_lease(&mut self, id: &str, now: i64) {
+        let Some(live) = self.sessions.get_mut(id) else { return };
+        self.leases.remove(&(live.looked_at, id.into()));
+        (live.lease, live.looked_at) = (now, now);
+        self.leases.insert((now, id.into()));
+    }
+
+    /// Whether nobody follows a session, waits for the question or was there just now.
+    pub(super) fn is_away(&self, session: &str, token: &ReplyToken, now: i64) -> bool {
+        let seen = |at: i64| now.saturating_sub(at) <= BETWEEN;
+        self.lines.of(session).is_empty()
+            && !self.waits.has(token)
+            && self.sessions.get(session).is_some_and(|live| !live.seen.is_some_and(seen))
+    }
+
+    /// Who waited for an answer has hung up.
+    pub(super) fn left_waiting(&mut self, request: RequestId) {
+        let token = self.waits.token_of(request).cloned();
+        self.waits.forget(request);
+        let question = token.and_then(|token| self.questions.question(&token));
+        if let Some(live) = question.and_then(|question| self.sessions.get_mut(question.session.as_str())) {
+            live.seen = None;
+        }
+    }
+
+    /// A person who has said yes is not to believe that it is done: nobody has taken it yet.
+    pub(super) fn tell_away(&mut self, resolution: &Resolution, now: i64) {
+        let refused = matches!(resolution.answer, Answer::Decision(_)) && !resolution.is_accepted();
+        if resolution.by != By::Reply || refused {
+            return;
+        }
+        let said = "The agent is not connected at the moment. It learns of the answer when it is back; until then nothing is done with it.";
+        let said = format!(
+            r#"{{"type":"aaep:agent.progress.updated","urgency":"normal","localization_hints":{{"primary_language":"en"}},"progress":{{"description":"{said}"}},"summary_normal":"{said}"}}"#
+        );
+        self.say_itself(resolution.session.as_str(), &said, &[], now);
+    }
+
+    /// Ends a session whose agent is gone. That it may be tried again is not said: nobody knows how far the agent came.
+    pub(super) fn end_for_it(&mut self, id: &str, now: i64) {
+        let Some(live) = self.sessions.get(id) else { return };
+        let mut said = "The agent is gone; its session was ended for it.".to_owned();
+        if !live.tools.is_empty() {
+            said += " Whether what it was doing got done is not known.";
+        }
+        let unused = |status| matches!(status, Status::Accepted { .. });
+        if self.questions.of_session(&live.id).any(|question| unused(question.status)) {
+            said += " It had a yes, and never said that it used it.";
+        }
+        let last = format!(
+            r#"{{"type":"aaep:agent.session.errored","localization_hints":{{"primary_language":"en"}},"error_category":"unknown","error_code":"{GONE}","recoverable":false,"summary_normal":"{said}"}}"#
+        );
+        self.end_with(id, last, "The agent is gone.", now);
+    }
+}
