@@ -56,6 +56,14 @@ pub(crate) fn read(path: &Path, limit: u64, more: &str) -> Result<Vec<u8>, Stop>
     }
 }
 
+/// Makes a folder, and those above it, for its owner alone: what is kept there was said in confidence.
+pub(crate) fn make_folder(path: &Path) -> std::io::Result<()> {
+    let mut folder = std::fs::DirBuilder::new();
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut folder, 0o700);
+    folder.recursive(true).create(path)
+}
+
 /// How a file is called in what is printed.
 pub(crate) fn name(path: &Path) -> String {
     if path.as_os_str() == "-" { "stdin".to_owned() } else { printable(&path.to_string_lossy()) }

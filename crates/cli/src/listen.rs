@@ -12,7 +12,7 @@ use tokio::sync::mpsc;
 use crate::Outcome;
 use crate::file::Stop;
 use crate::manifest::trusted;
-use crate::print::tell;
+use crate::print::{in_words, tell};
 use crate::way::{Way, stopped};
 
 #[derive(clap::Args)]
@@ -115,7 +115,7 @@ fn listened(arguments: &Arguments) -> Result<(), String> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
-        .map_err(|error| format!("cannot start: {error}"))?;
+        .map_err(|error| format!("cannot start: {}", in_words(&error)))?;
     let ended = runtime.block_on(async {
         let (orders, inbox) = mpsc::channel(1);
         let voice = if arguments.speech { voice(arguments.pace, phrases).await } else { None };

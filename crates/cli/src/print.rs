@@ -2,7 +2,7 @@
 
 use std::io::{ErrorKind, Write};
 
-pub(crate) use seal::harmless;
+pub(crate) use seal::{harmless, in_words};
 
 use crate::Outcome;
 
@@ -12,7 +12,7 @@ pub(crate) fn print(text: &str) -> Outcome {
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         // A reader that has heard enough is no failure.
         Err(error) if error.kind() != ErrorKind::BrokenPipe => {
-            tell(&format!("sayso: cannot write: {error}"));
+            tell(&format!("sayso: cannot write: {}", in_words(&error)));
             Outcome::Failed
         }
         _ => Outcome::Good,
@@ -22,16 +22,6 @@ pub(crate) fn print(text: &str) -> Outcome {
 /// Tells the person at work something. A reader that has gone is no failure here either.
 pub(crate) fn tell(text: &str) {
     let _ = writeln!(std::io::stderr().lock(), "{text}");
-}
-
-/// Why a file could not be used, for people.
-pub(crate) fn in_words(error: &std::io::Error) -> String {
-    match error.kind() {
-        ErrorKind::NotFound => "there is no such file".to_owned(),
-        ErrorKind::PermissionDenied => "permission denied".to_owned(),
-        ErrorKind::IsADirectory => "it is a folder".to_owned(),
-        _ => error.to_string(),
-    }
 }
 
 /// Text from strangers must not move the cursor, ring the bell or turn the line around.

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use crate::Outcome;
-use crate::print::{print, tell};
+use crate::print::{in_words, print, tell};
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
@@ -20,7 +20,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         return match write_all(&schemas, folder) {
             Ok(()) => Outcome::Good,
             Err(error) => {
-                tell(&format!("sayso: cannot write to {}: {error}", folder.display()));
+                tell(&format!("sayso: cannot write to {}: {}", folder.display(), in_words(&error)));
                 Outcome::Failed
             }
         };

@@ -7,6 +7,7 @@ use hub::{Role, Scope};
 use wire::auth::{NewToken, Tokens};
 
 use crate::Outcome;
+use crate::file::make_folder;
 use crate::print::{print, tell};
 
 #[derive(clap::Args)]
@@ -56,7 +57,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     let token = NewToken { name: new.name.clone(), role: new.role, agent_id: new.agent_id.clone(), scope };
     if let Some(folder) = new.tokens.parent().filter(|folder| !folder.as_os_str().is_empty()) {
         // Where it cannot be made, the file cannot be written, and that is said.
-        let _ = std::fs::create_dir_all(folder);
+        let _ = make_folder(folder);
     }
     match Tokens::append(&new.tokens, &token, &mut seal::SystemRandom) {
         Ok(token) => {

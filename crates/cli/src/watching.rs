@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use wire::observe::{Collector, Format, Kind, Level, Log, LogLimits, Observe, Otlp, OtlpLimits};
 
-use crate::print::tell;
+use crate::print::{in_words, tell};
 
 #[derive(clap::Args)]
 pub(crate) struct Watching {
@@ -24,7 +24,7 @@ impl Watching {
         if self.log_level == Level::Trace {
             tell("WARNING: --log-level trace writes everything that agents and people say into the log");
         }
-        let cannot = |error: std::io::Error| format!("cannot start a thread: {error}");
+        let cannot = |error: std::io::Error| format!("cannot start a thread: {}", in_words(&error));
         let log = Log::start(self.log_level, self.log_format, LogLimits::default()).map_err(cannot)?;
         let otlp = self.otlp.clone().map(|to| Otlp::start(to, OtlpLimits::default())).transpose();
         Ok(Arc::new(Observe::new(log, otlp.map_err(cannot)?)))

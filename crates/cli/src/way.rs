@@ -1,10 +1,12 @@
 //! The way to a hub, for commands that listen: its address, who asks, and how it ends.
 
+use std::borrow::Cow;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
 use listen::client::{Address, BadAddress};
 
-use crate::print::in_words;
+use crate::print::{in_words, printable, tell};
 
 #[derive(clap::Args)]
 pub(crate) struct Way {
@@ -24,12 +26,30 @@ pub(crate) struct Way {
 impl Way {
     /// The address, with what lets in; else why it cannot be used.
     pub(crate) fn address(&self) -> Result<Address, String> {
-        self.trusted(Address::parse(&self.url, token(self)?))
+        self.trusted(Address::parse(&self.url()?, token(self)?))
     }
 
     /// The same on any wire, for who only listens.
     pub(crate) fn any_address(&self) -> Result<Address, String> {
-        self.trusted(Address::parse_any(&self.url, token(self)?))
+        self.trusted(Address::parse_any(&self.url()?, token(self)?))
+    }
+
+    /// The address whole. On this machine there is no doubt what is meant by one that does not say how it is spoken to.
+    fn url(&self) -> Result<Cow<'_, str>, String> {
+        let url = &self.url;
+        if url.contains("://") || url.starts_with("unix:") || url.starts_with('/') {
+            return Ok(url.into());
+        }
+        let host = url.rsplit_once(':').map_or(url.as_str(), |(host, _)| host);
+        let ip = host.trim_start_matches('[').trim_end_matches(']').parse();
+        if host == "localhost" || ip.is_ok_and(|ip: IpAddr| ip.is_loopback()) {
+            tell(&format!("{url} is taken as http://{url}"));
+            return Ok(format!("http://{url}").into());
+        }
+        let url = printable(url);
+        Err(format!(
+            "{url} does not say how to speak to it: write https://{url}, or http://{url} if it has no TLS"
+        ))
     }
 
     fn trusted(&self, address: Result<Address, BadAddress>) -> Result<Address, String> {
@@ -38,6 +58,18 @@ impl Way {
         let text = std::fs::read(path).map_err(|error| cannot_read(path, &error))?;
         address.trusting(&text).map_err(|why| why.to_string())
     }
+}
+
+/// Where to listen: an address with its port, or localhost for this machine alone.
+pub(crate) fn socket(text: &str) -> Option<SocketAddr> {
+    let port = text.strip_prefix("localhost:").map(str::parse);
+    let local = |port: u16| SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+    port.map_or_else(|| text.parse().ok(), |port| port.ok().map(local))
+}
+
+/// The same, for an argument.
+pub(crate) fn listening(text: &str) -> Result<SocketAddr, &'static str> {
+    socket(text).ok_or("write an address with its port, such as 127.0.0.1:8787")
 }
 
 /// The first wish that this ends. It is heeded from this call on, also before it is waited for.

@@ -87,6 +87,13 @@ impl Target {
     }
 }
 
+/// Whether this is how a server answers that does not speak TLS.
+#[cfg(feature = "client")]
+pub(crate) fn is_plain(error: &io::Error) -> bool {
+    let said = error.get_ref().and_then(|inside| inside.downcast_ref());
+    matches!(said, Some(rustls::Error::InvalidMessage(rustls::InvalidMessage::InvalidContentType)))
+}
+
 /// The certificates that the system trusts, read once.
 fn trusted() -> io::Result<Arc<ClientConfig>> {
     static TRUSTED: OnceLock<Result<Arc<ClientConfig>, String>> = OnceLock::new();

@@ -174,7 +174,7 @@ fn thread<L: Line, F>(
 where
     F: Future<Output = Option<L>>,
 {
-    let failed = |error: std::io::Error| Error::Unreachable(error.to_string());
+    let failed = |error: std::io::Error| Error::Unreachable(seal::in_words(&error));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
     let weak = orders.downgrade();
     let work = move || {

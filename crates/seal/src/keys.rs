@@ -47,7 +47,7 @@ pub enum KeyFileError {
 impl fmt::Display for KeyFileError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Io(path, error) => write!(f, "{}: {error}", path.display()),
+            Self::Io(path, error) => write!(f, "{}: {}", path.display(), crate::in_words(error)),
             Self::Open(path, mode) => {
                 let path = path.display();
                 write!(f, "{path}: others can read or change it (mode {mode:o}); run chmod 600 {path}")

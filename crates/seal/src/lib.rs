@@ -7,7 +7,7 @@
 //! - [`ed25519`] and [`es256`]: keys and signatures; [`Jwk`]: public keys as JSON.
 //! - [`jws`]: signed tokens, compact and detached.
 //! - [`dpop`]: proofs of possession, and the memory that lets each be used once.
-//! - [`harmless`]: text from strangers, fit for terminals and logs.
+//! - [`harmless`]: text from strangers, fit for terminals and logs; [`in_words`]: what the system says, fit for people.
 //! - [`private`]: files that only their owner can read.
 //! - [`Keys`]: an agent's keys, in a file that only its owner can read.
 //! - [`MacKey`]: to know again what we have given out.
@@ -31,6 +31,7 @@ mod mac;
 pub mod private;
 mod random;
 mod timestamp;
+mod words;
 
 pub use canonical::{Canonical, Form, NotCanonical, canonical, number_text};
 pub use digest::Digest;
@@ -40,3 +41,4 @@ pub use keys::{KeyFileError, Keys};
 pub use mac::MacKey;
 pub use random::{Random, SystemRandom};
 pub use timestamp::{Timestamp, TimestampError};
+pub use words::in_words;

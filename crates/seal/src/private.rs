@@ -22,7 +22,7 @@ pub enum NotPrivate {
 impl fmt::Display for NotPrivate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Io(error) => error.fmt(f),
+            Self::Io(error) => f.write_str(&crate::in_words(error)),
             Self::Open(mode) => {
                 write!(f, "others can read or change it (mode {mode:o}); run chmod 600 on it")
             }

@@ -14,6 +14,8 @@ use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::rustls::{Error, ServerConfig};
 use tokio_rustls::server::TlsStream;
 
+use crate::listener::hang_up;
+
 /// What a server needs to speak TLS. All clones are one.
 #[derive(Clone)]
 pub struct Tls(Arc<RwLock<Arc<ServerConfig>>>);
@@ -39,7 +41,7 @@ pub enum TlsError {
 impl fmt::Display for TlsError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Io(path, error) => write!(f, "cannot read {}: {error}", path.display()),
+            Self::Io(path, error) => write!(f, "cannot read {}: {}", path.display(), seal::in_words(error)),
             Self::NotPem(path) => write!(f, "{}: must be PEM", path.display()),
             Self::NoCertificate(path) => write!(f, "{}: there is no certificate in it", path.display()),
             Self::NoKey(path) => write!(f, "{}: there is no private key in it", path.display()),
@@ -95,7 +97,15 @@ impl Tls {
 
     /// The handshake, if it comes to an end in time.
     pub(crate) async fn accept(&self, stream: TcpStream, patience: Duration) -> Option<TlsStream<TcpStream>> {
-        timeout(patience, TlsAcceptor::from(self.config()).accept(stream)).await.ok()?.ok()
+        let accept = TlsAcceptor::from(self.config()).accept(stream).into_fallible();
+        match timeout(patience, accept).await.ok()? {
+            Ok(stream) => Some(stream),
+            Err((_, stream)) => {
+                // The alert says what went wrong, and must not be lost.
+                hang_up(stream).await;
+                None
+            }
+        }
     }
 }
 

@@ -86,7 +86,7 @@ fn captured(arguments: &Arguments) -> Result<(), String> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
-        .map_err(|error| format!("cannot start: {error}"))?;
+        .map_err(|error| format!("cannot start: {}", in_words(&error)))?;
     runtime.block_on(Capture::new(address, file, twice).run(request))
 }
 

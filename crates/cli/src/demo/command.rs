@@ -23,9 +23,9 @@ use super::welcome::{self, Answers};
 use super::{Limits, request, start_on};
 use crate::Outcome;
 use crate::listen::{Alone, Much, language};
-use crate::print::{print, tell};
+use crate::print::{in_words, print, tell};
 use crate::serve::manifest;
-use crate::way::stopped;
+use crate::way::{listening, stopped};
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
@@ -42,7 +42,7 @@ pub(crate) struct Arguments {
     #[arg(long = "lang", value_name = "TAG", value_delimiter = ',', value_parser = language)]
     languages: Vec<String>,
     /// Where others on this machine can listen; port 0 picks one.
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:0")]
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:0", value_parser = listening)]
     listen: SocketAddr,
 }
 
@@ -69,7 +69,8 @@ fn shown(arguments: &Arguments) -> Result<(), String> {
     if !arguments.listen.ip().is_loopback() {
         return Err("the demonstration lets everybody in, so --listen is for loopback only".to_owned());
     }
-    let failed = |error: std::io::Error| format!("cannot listen on {}: {error}", arguments.listen);
+    let failed =
+        |error: std::io::Error| format!("cannot listen on {}: {}", arguments.listen, in_words(&error));
     let listener = std::net::TcpListener::bind(arguments.listen).map_err(failed)?;
     let address = listener.local_addr().map_err(failed)?;
     let preferred = arguments.languages.first().and_then(|tag| Language::of_tag(tag));
@@ -100,7 +101,7 @@ fn shown(arguments: &Arguments) -> Result<(), String> {
         .worker_threads(2)
         .enable_all()
         .build()
-        .map_err(|error| format!("cannot start: {error}"))?;
+        .map_err(|error| format!("cannot start: {}", in_words(&error)))?;
     let ended = runtime.block_on(async {
         listener.set_nonblocking(true).map_err(failed)?;
         let listener = tokio::net::TcpListener::from_std(listener).map_err(failed)?;

@@ -12,12 +12,12 @@ use wire::replay::{Events, Limits, Recording, Replay};
 use super::pace::Speed;
 use crate::print::{in_words, tell};
 use crate::validate::items::Items;
-use crate::way::stopped;
+use crate::way::{socket, stopped};
 
 /// Serves until it is stopped.
 pub(super) fn run(path: &Path, address: &str, speed: Speed) -> Result<(), String> {
     let bad = || format!("{address:?} is no address to listen on: write 127.0.0.1:8787, or port 0 for any");
-    let address: SocketAddr = address.parse().map_err(|_| bad())?;
+    let address: SocketAddr = socket(address).ok_or_else(bad)?;
     if !address.ip().is_loopback() {
         return Err("a recording is given to everybody who asks, so --listen is for loopback only".to_owned());
     }
@@ -29,14 +29,15 @@ pub(super) fn run(path: &Path, address: &str, speed: Speed) -> Result<(), String
         .worker_threads(2)
         .enable_all()
         .build()
-        .map_err(|error| format!("cannot start: {error}"))?;
+        .map_err(|error| format!("cannot start: {}", in_words(&error)))?;
     let path = path.to_owned();
     let served = runtime.block_on(async move {
         let stopped = stopped();
         let listener = TcpListener::bind(address)
             .await
             .map_err(|error| format!("cannot listen on {address}: {}", in_words(&error)))?;
-        let address = listener.local_addr().map_err(|error| format!("cannot listen: {error}"))?;
+        let address =
+            listener.local_addr().map_err(|error| format!("cannot listen: {}", in_words(&error)))?;
         let hosts = vec![address.to_string(), format!("localhost:{}", address.port())];
         let recording = Recording {
             open: Box::new(move || open(&path)),

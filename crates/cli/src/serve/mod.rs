@@ -4,6 +4,7 @@ mod config;
 pub(crate) mod manifest;
 mod reload;
 
+use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -18,7 +19,7 @@ use wire::{Bridge, Door, Server, Tls, UnixSocket};
 
 use crate::print::{in_words, print, tell};
 use crate::watching::{self, Watching};
-use crate::{Outcome, demo, page};
+use crate::{Outcome, demo, file, page};
 use config::{Config, Flags, Loaded};
 use reload::Reload;
 
@@ -98,18 +99,18 @@ fn serve(config: &Config, watching: &Watching) -> Result<(), String> {
         .worker_threads(config.threads)
         .enable_all()
         .build()
-        .map_err(|error| error.to_string())?;
+        .map_err(|error| in_words(&error))?;
     let served = runtime.block_on(async {
         let mut reload = Reload::new();
         reload.tokens = tokens;
         reload.tls = tls.clone().zip(config.tls_cert.clone().zip(config.tls_key.clone())).map(|(tls, (cert, key))| (tls, cert, key));
         let listener = tokio::net::TcpListener::bind(config.listen)
             .await
-            .map_err(|error| format!("cannot listen on {}: {error}", config.listen))?;
-        let address = listener.local_addr().map_err(|error| error.to_string())?;
+            .map_err(|error| cannot_listen(config.listen, &error))?;
+        let address = listener.local_addr().map_err(|error| in_words(&error))?;
         core.publish_manifest(manifest_uri(config, scheme, address), signed.clone());
         let bridge = Bridge::start_watched(core, config.fanout, wire::clock, observe.clone())
-            .map_err(|error| error.to_string())?;
+            .map_err(|error| in_words(&error))?;
         let mut hosts = config.host.clone();
         hosts.push(address.to_string());
         if address.ip().is_loopback() {
@@ -183,7 +184,11 @@ fn serve(config: &Config, watching: &Watching) -> Result<(), String> {
         }
         Ok(())
     });
-    watching::stopping(&observe);
+    match served {
+        Ok(()) => watching::stopping(&observe),
+        // What never began does not end.
+        Err(_) => observe.close(),
+    }
     // A thread that waits for standard input would be waited for otherwise.
     runtime.shutdown_background();
     served
@@ -262,7 +267,16 @@ fn journal(config: &Config) -> Result<Box<dyn Journal>, String> {
 }
 
 fn make_folder(path: &Path) -> Result<(), String> {
-    std::fs::create_dir_all(path).map_err(|error| format!("cannot make {}: {error}", path.display()))
+    file::make_folder(path).map_err(|error| format!("cannot make {}: {}", path.display(), in_words(&error)))
+}
+
+fn cannot_listen(address: SocketAddr, error: &std::io::Error) -> String {
+    let more = match error.kind() {
+        ErrorKind::AddrInUse => "; is a hub running there? --listen names another, port 0 any that is free",
+        ErrorKind::PermissionDenied => "; ports below 1024 are not for everybody",
+        _ => "",
+    };
+    format!("cannot listen on {address}: {}{more}", in_words(error))
 }
 
 /// Who is let in, and the file that says so. The first start makes a token and says how to use it.

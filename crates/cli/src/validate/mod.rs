@@ -110,7 +110,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     }
     report.summary();
     if let Some(error) = report.lost() {
-        tell(&format!("sayso: cannot write the findings: {error}"));
+        tell(&format!("sayso: cannot write the findings: {}", in_words(error)));
         failed = true;
     }
     match (failed, report.has_errors()) {

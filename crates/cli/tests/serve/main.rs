@@ -44,3 +44,4 @@ mod tokens;
 mod unix;
 mod websocket;
 mod withdrawn;
+mod words;

@@ -389,3 +389,18 @@ fn a_certificate_that_is_renewed_is_shown_after_sighup_and_a_wrong_one_is_not() 
     let refused = refused.write_all(b"GET /healthz HTTP/1.1\r\n\r\n").and_then(|()| refused.flush());
     assert!(refused.is_err(), "the old one is not shown any more");
 }
+
+#[test]
+fn who_writes_the_wrong_scheme_is_told_which_is_right() {
+    let folder = tempfile::tempdir().unwrap();
+    let certificate = certificate(folder.path(), "hub");
+    let (secure, plain) = (certificate.hub(&["--open"]), Hub::open());
+    for (url, right) in [
+        (format!("http://{}", secure.address), "it speaks TLS; write https:// in place of http://"),
+        (format!("https://{}", plain.address), "it does not speak TLS; write http:// in place of https://"),
+    ] {
+        let ended = crate::sayso::sayso(&["listen", &url], "");
+        assert_eq!(ended.code, 2, "{}", ended.err);
+        assert!(ended.err.contains(right), "{}", ended.err);
+    }
+}

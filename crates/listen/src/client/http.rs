@@ -107,6 +107,8 @@ fn parse(bytes: &mut Vec<u8>) -> io::Result<Option<Head>> {
     let used = match response.parse(bytes) {
         Ok(httparse::Status::Complete(used)) => used,
         Ok(httparse::Status::Partial) => return Ok(None),
+        // The first byte of an alert of TLS.
+        Err(_) if bytes.first() == Some(&0x15) => return Err(Why::SpeaksTls.error()),
         Err(_) => return Err(Why::NotHttp.error()),
     };
     let header = |name: &str| {

@@ -9,7 +9,13 @@ use tokio_rustls::client::TlsStream;
 use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName};
-use tokio_rustls::rustls::{ClientConfig, RootCertStore};
+use tokio_rustls::rustls::{ClientConfig, Error, InvalidMessage, RootCertStore};
+
+/// Whether this is how a server answers that does not speak TLS.
+pub(super) fn is_plain(error: &io::Error) -> bool {
+    let said = error.get_ref().and_then(|inside| inside.downcast_ref());
+    matches!(said, Some(Error::InvalidMessage(InvalidMessage::InvalidContentType)))
+}
 
 /// What is trusted.
 #[derive(Clone)]

@@ -4,6 +4,7 @@ use std::{fmt, io};
 
 use aaep::message::{ReasonCode, SubscriptionRejected};
 
+use super::tls::is_plain;
 use crate::{Phrases, Standing, plain};
 
 /// Why there is no connection, or why something did not arrive.
@@ -24,6 +25,10 @@ pub enum Why {
     HungUpWithin,
     /// It answered, but not with HTTP.
     NotHttp,
+    /// It speaks TLS, and was not spoken to so.
+    SpeaksTls,
+    /// It does not speak TLS, and was spoken to so.
+    NoTls,
     /// It answered, but not with text.
     NotText,
     /// It said more than can be taken.
@@ -70,7 +75,8 @@ impl Why {
                 Self::Cut
             }
             io::ErrorKind::TimedOut => Self::Silent,
-            _ => Self::System(plain(&error.to_string(), true)),
+            _ if is_plain(error) => Self::NoTls,
+            _ => Self::System(plain(&seal::in_words(error), true)),
         }
     }
 
@@ -95,6 +101,8 @@ impl Why {
             Self::HungUp => phrases.why_hung_up,
             Self::HungUpWithin => phrases.why_hung_up_within,
             Self::NotHttp => phrases.why_not_http,
+            Self::SpeaksTls => phrases.why_speaks_tls,
+            Self::NoTls => phrases.why_no_tls,
             Self::NotText => phrases.why_not_text,
             Self::TooLong => phrases.why_too_long,
             Self::Answered(status) => return phrases.why_answered(*status),

@@ -124,6 +124,8 @@ pub(super) static ENGLISH: Phrases = Phrases {
     why_hung_up: "it hung up without an answer",
     why_hung_up_within: "it hung up in the middle",
     why_not_http: "its answer is not HTTP",
+    why_speaks_tls: "it speaks TLS; write https:// in place of http://",
+    why_no_tls: "it does not speak TLS; write http:// in place of https://",
     why_not_text: "its answer is not UTF-8",
     why_too_long: "its answer is too long",
     why_forgotten: "the hub has forgotten the subscription",

@@ -125,6 +125,8 @@ pub(super) static SPANISH: Phrases = Phrases {
     why_hung_up: "colgó sin responder",
     why_hung_up_within: "colgó a mitad de la respuesta",
     why_not_http: "su respuesta no es HTTP",
+    why_speaks_tls: "habla TLS; escriba https:// en lugar de http://",
+    why_no_tls: "no habla TLS; escriba http:// en lugar de https://",
     why_not_text: "su respuesta no es UTF-8",
     why_too_long: "su respuesta es demasiado larga",
     why_forgotten: "el centro ha olvidado la suscripción",

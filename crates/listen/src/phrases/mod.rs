@@ -183,6 +183,8 @@ catalogue! {
         why_hung_up,
         why_hung_up_within,
         why_not_http,
+        why_speaks_tls,
+        why_no_tls,
         why_not_text,
         why_too_long,
         why_forgotten,

@@ -124,6 +124,8 @@ pub(super) static YORUBA: Phrases = Phrases {
     why_hung_up: "ó já ìsopọ̀ láìdáhùn",
     why_hung_up_within: "ó já ìsopọ̀ láàárín ìdáhùn",
     why_not_http: "ìdáhùn rẹ̀ kì í ṣe HTTP",
+    why_speaks_tls: "ó ń lo TLS; tẹ https:// dípò http://",
+    why_no_tls: "kì í lo TLS; tẹ http:// dípò https://",
     why_not_text: "ìdáhùn rẹ̀ kì í ṣe UTF-8",
     why_too_long: "ìdáhùn rẹ̀ gùn jù",
     why_forgotten: "ibùdó ti gbàgbé ìforúkọsílẹ̀ náà",

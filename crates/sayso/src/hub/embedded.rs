@@ -220,7 +220,7 @@ impl std::fmt::Debug for Embedded {
 }
 
 fn unreachable(error: &std::io::Error) -> Error {
-    Error::Unreachable(error.to_string())
+    Error::Unreachable(seal::in_words(error))
 }
 
 fn bind(at: &str, guarded: bool) -> Result<(TcpListener, SocketAddr), Error> {

@@ -83,15 +83,26 @@ impl Address {
         }
         let stream =
             self.target.dial_trusting(self.trust.as_ref()).await.map_err(|why| match why.kind() {
+                ErrorKind::InvalidData if crate::dial::is_plain(&why) => {
+                    unreachable(&"it does not speak TLS; write http:// in place of https://")
+                }
                 // A certificate that is not trusted will not be in a moment either.
                 ErrorKind::InvalidData => Error::NotTrusted(why.to_string()),
-                _ => unreachable(&why),
+                _ => unreachable(&seal::in_words(&why)),
             })?;
         match client_async(request, stream).await {
             Ok((socket, _)) => Ok(socket),
             Err(tungstenite::Error::Http(answer)) if matches!(answer.status().as_u16(), 401 | 403) => {
                 Err(Error::NotAllowed)
             }
+            Err(tungstenite::Error::Protocol(tungstenite::error::ProtocolError::HttparseError(_)))
+                if !self.target.tls =>
+            {
+                Err(unreachable(
+                    &"its answer is not HTTP; if it speaks TLS, write https:// in place of http://",
+                ))
+            }
+            Err(tungstenite::Error::Io(why)) => Err(unreachable(&seal::in_words(&why))),
             Err(why) => Err(unreachable(&why)),
         }
     }

@@ -40,6 +40,8 @@ pub enum TokenError {
     TooLong(PathBuf, String),
     /// This line is no token.
     Line(PathBuf, usize),
+    /// Nobody can have that name.
+    Name(String),
     /// A token of that name is there.
     Taken(String),
     /// An agent's token must say which agent, and no other may.
@@ -49,13 +51,22 @@ pub enum TokenError {
 impl fmt::Display for TokenError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Io(path, error) => write!(f, "{}: {error}", path.display()),
+            Self::Io(path, error) => write!(f, "{}: {}", path.display(), seal::in_words(error)),
             Self::Open(path, mode) => {
                 let path = path.display();
                 write!(f, "{path}: others can read or change it (mode {mode:o}); run chmod 600 {path}")
             }
             Self::TooLong(path, why) => write!(f, "{}: {why}", path.display()),
             Self::Line(path, line) => write!(f, "{}:{line}: not a token", path.display()),
+            Self::Name(name) if RESERVED.contains(&name.as_str()) => {
+                write!(f, "the name {name:?} is kept for agents and listeners that need no token")
+            }
+            Self::Name(name) => {
+                write!(
+                    f,
+                    "{name:?} is no name: it needs letters, and no line breaks or other control characters"
+                )
+            }
             Self::Taken(name) => write!(f, "there is a token of the name {name:?} already"),
             Self::AgentId => {
                 f.write_str("a token for an agent needs --agent-id, and no other token may have one")
@@ -65,6 +76,9 @@ impl fmt::Display for TokenError {
 }
 
 impl std::error::Error for TokenError {}
+
+/// Names of who is let in without a token: by `--open`, as the demo's assistant, as the agent of an embedded hub.
+const RESERVED: [&str; 3] = ["local", "sayso-demo", "sayso-embedded"];
 
 /// No file of tokens is longer.
 const LONGEST: u64 = 16 * 1024 * 1024;
@@ -125,6 +139,12 @@ impl Tokens {
     pub fn add(&mut self, new: &NewToken, random: &mut impl Random) -> Result<(String, String), TokenError> {
         if (new.role == Role::Agent) != new.agent_id.is_some() {
             return Err(TokenError::AgentId);
+        }
+        if new.name.trim().is_empty()
+            || seal::harmless(&new.name, |_| String::new()) != new.name
+            || RESERVED.contains(&new.name.as_str())
+        {
+            return Err(TokenError::Name(new.name.clone()));
         }
         if self.0.values().any(|known| *known.name == *new.name) {
             return Err(TokenError::Taken(new.name.clone()));

@@ -52,7 +52,7 @@ pub(super) fn logout(server: &Server, head: &Head) -> Response {
             return response;
         }
         if let Err(error) = server.passes.end(&pass, now, life(server)) {
-            let title = format!("It could not be kept that you signed out: {error}.");
+            let title = format!("It could not be kept that you signed out: {}.", seal::in_words(&error));
             return Response::problem(Status::Unavailable, &title)
                 .header("Set-Cookie", &cookie(server, "", 0));
         }

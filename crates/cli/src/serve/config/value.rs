@@ -128,7 +128,7 @@ impl Key {
         let optional = matches!(place, Place::MaybeSize(_) | Place::MaybeMillis(_));
         let wrong = || format!("{} is not {}", found.shown(), self.kind.right(optional));
         match place {
-            Place::Address(to) => *to = found.text().and_then(|text| text.parse().ok()).ok_or_else(wrong)?,
+            Place::Address(to) => *to = found.text().and_then(crate::way::socket).ok_or_else(wrong)?,
             Place::Path(to) => *to = found.path().ok_or_else(wrong)?,
             Place::MaybePath(to) => *to = Some(found.path().ok_or_else(wrong)?),
             Place::Flag(to) => *to = found.flag().ok_or_else(wrong)?,
