@@ -21,35 +21,39 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+/// For who sees it for the first time.
+const BEGIN: &str =
+    "Begin with: sayso demo. It needs nothing else. `sayso COMMAND --help` says more about each.";
+
 /// Nothing an AI agent does goes unheard, and nothing irreversible happens without your say-so.
 #[derive(Parser)]
-#[command(name = "sayso", version, color = clap::ColorChoice::Never, max_term_width = 100)]
+#[command(name = "sayso", version, color = clap::ColorChoice::Never, max_term_width = 100, after_help = BEGIN)]
 struct Arguments {
     #[command(subcommand)]
     command: Command,
-    /// Plain output: no colour, nothing that repaints. sayso never does either; the flag is accepted everywhere.
-    #[arg(long, global = true)]
+    /// No colour, nothing that repaints; so it always is.
+    #[arg(long, global = true, display_order = 900)]
     plain: bool,
 }
 
 #[derive(Subcommand)]
 enum Command {
-    /// Checks events, messages and whole recordings against every rule of AAEP.
-    Validate(validate::Arguments),
-    /// Prints the JSON Schemas of AAEP's events and messages.
-    Schema(schema::Arguments),
     /// The whole thing on this machine: a hub, a scripted assistant, and you, who hear it and answer.
     Demo(demo::Arguments),
-    /// The hub: agents speak to it, listeners hear and answer.
-    Serve(serve::Arguments),
     /// A person hears agents through a hub, and answers.
     Listen(listen::Arguments),
+    /// The hub: agents speak to it, listeners hear and answer.
+    Serve(serve::Arguments),
+    /// Tokens: who may speak, hear and answer.
+    Token(token::Arguments),
+    /// Checks events, messages and whole recordings against every rule of AAEP.
+    Validate(validate::Arguments),
     /// Writes down what agents say, to judge it and hear it again.
     Capture(capture::Arguments),
     /// Plays a recording: in the terminal, to listeners, as a trace or as a picture.
     Replay(replay::Arguments),
-    /// Tokens: who may speak, hear and answer.
-    Token(token::Arguments),
+    /// Prints the JSON Schemas of AAEP's events and messages.
+    Schema(schema::Arguments),
     /// Producer manifests and their signatures.
     Manifest(manifest::Arguments),
     /// npayload ASP: two agents negotiating, and what they leave behind.

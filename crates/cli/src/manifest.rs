@@ -1,5 +1,6 @@
 //! `sayso manifest`: producer manifests and their signatures.
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use aaep::manifest::{self, ManifestError, Trusted};
@@ -83,10 +84,19 @@ fn keygen(arguments: &Keygen) -> Result<String, Stop> {
 }
 
 fn sign(arguments: &Sign) -> Result<String, Stop> {
-    let key = load(&arguments.key)?;
+    let key = SigningKey::load(&arguments.key).map_err(|why| {
+        let missing = matches!(&why, KeyFileError::Io(_, error) if error.kind() == ErrorKind::NotFound);
+        let more = if missing { "; sayso manifest keygen makes a key" } else { "" };
+        Stop::failed(key_words(&why) + more)
+    })?;
     let bytes = read(&arguments.manifest, MANIFEST_LIMIT, "")?;
     let file = name(&arguments.manifest);
     let text = text(&file, &bytes)?.trim();
+    if text.is_empty() {
+        return Err(Stop::failed(format!(
+            "{file} is empty: there is no manifest to sign; name its file, or pipe it in"
+        )));
+    }
     let signed = manifest::sign(text, &key).map_err(|why| not_signed(&file, &why))?;
     Ok(signed + "\n")
 }
@@ -123,7 +133,7 @@ fn public(key: &SigningKey) -> Jwk {
 
 fn key_words(why: &KeyFileError) -> String {
     match why {
-        KeyFileError::Io(path, error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
+        KeyFileError::Io(path, error) if error.kind() == ErrorKind::AlreadyExists => {
             format!("{}: there is a file already; it is left alone", name(path))
         }
         KeyFileError::Io(path, error) => format!("cannot use {}: {}", name(path), in_words(error)),

@@ -10,7 +10,7 @@ use crate::print::{in_words, printable, tell};
 
 #[derive(clap::Args)]
 pub(crate) struct Way {
-    /// The hub's address, as it prints it: http://HOST:PORT or https://HOST:PORT
+    /// The hub's address, as it prints it: http://HOST:PORT or https://HOST:PORT; on this machine HOST:PORT will do.
     url: String,
     /// The token by which the hub lets you in. Others on this machine may see it here; SAYSO_TOKEN and --token-file are hidden.
     #[arg(long, value_name = "TOKEN", conflicts_with = "token_file")]

@@ -121,6 +121,8 @@ fn what_cannot_be_read_is_no_fault_of_the_manifest() {
     std::fs::set_permissions(folder.join("open.key"), std::fs::Permissions::from_mode(0o644)).unwrap();
     for (arguments, word) in [
         (&["verify", "bank.jws"][..], "--key"),
+        (&["sign"], "there is no manifest to sign"),
+        (&["sign", "--key", "none.key", "bank.json"], "no such file; sayso manifest keygen makes a key"),
         (&["verify", "bank.jws", "--key", "sayso-manifest.key", "--jwk", "bank.jwk"], "cannot be used with"),
         (&["verify", "bank.jws", "--jwk", "nobody.jwk"], "there is no such file"),
         (&["verify", "nothing.jws", "--jwk", "bank.jwk"], "there is no such file"),

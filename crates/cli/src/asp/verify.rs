@@ -13,12 +13,14 @@ use crate::Outcome;
 use crate::print::{print, printable};
 
 #[derive(clap::Args)]
+#[command(override_usage = "sayso asp verify --cards CARDS [OPTIONS] FILE")]
 pub(crate) struct Arguments {
     /// The transcript: one message a line, as sent; - reads standard input.
     file: PathBuf,
-    /// The agents' cards, as you got them beforehand: a JSON array, or one a line.
-    #[arg(long, value_name = "FILE")]
-    cards: PathBuf,
+    /// The agents' cards, as you got them beforehand: a JSON array, or one a line. Needed: signatures are checked by the keys
+    /// in them.
+    #[arg(long, value_name = "CARDS")]
+    cards: Option<PathBuf>,
     /// How many threads check signatures; the number of cores if not said.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=64))]
     jobs: Option<u16>,
@@ -40,11 +42,17 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     }
 }
 
+/// Whose signatures are to be believed is not for the transcript to say.
+const NO_CARDS: &str = "--cards is needed: a file with the agents' cards, as you got them from the agents beforehand. The \
+    signatures are checked by the keys in them; keys that came with the transcript would prove nothing. \
+    `sayso asp demo --transcript FILE` writes the cards of its agents beside it";
+
 fn verify(arguments: &Arguments) -> Result<String, Stop> {
-    if [&arguments.file, &arguments.cards].iter().all(|path| path.as_os_str() == "-") {
+    let cards = arguments.cards.as_ref().ok_or_else(|| Stop::failed(NO_CARDS))?;
+    if [&arguments.file, cards].iter().all(|path| path.as_os_str() == "-") {
         return Err(Stop::failed("the transcript and the cards cannot both come from standard input"));
     }
-    let cards = file::cards(&arguments.cards)?;
+    let cards = file::cards(cards)?;
     let bytes = file::read(&arguments.file, arguments.max_bytes, file::MORE)?;
     let limits = Limits {
         message_bytes: arguments.max_message_bytes,

@@ -16,8 +16,8 @@ fn could_not_run(arguments: &[&str], says: &str) {
 #[test]
 fn arguments_that_are_missing_or_unknown_are_named() {
     could_not_run(&["asp"], "Usage: sayso asp");
-    could_not_run(&["asp", "verify"], "--cards <FILE>");
-    could_not_run(&["asp", "verify", "talk.jsonl"], "--cards <FILE>");
+    could_not_run(&["asp", "verify"], "Usage: sayso asp verify --cards CARDS");
+    could_not_run(&["asp", "verify", "talk.jsonl"], "--cards is needed: a file with the agents' cards");
     could_not_run(&["asp", "verify", "--cards", "cards.json"], "<FILE>");
     could_not_run(&["asp", "trace"], "<FILE>");
     could_not_run(&["asp", "trace", "one", "two"], "two");
