@@ -52,8 +52,8 @@ impl Risk {
 pub struct Action {
     tool: String,
     arguments: String,
-    says: String,
-    consequence: String,
+    says: Words,
+    consequence: Words,
     summary: Option<Words>,
     risk: Risk,
     irreversible: bool,
@@ -75,8 +75,8 @@ impl Action {
         Self {
             tool: tool.into(),
             arguments: arguments.into(),
-            says: String::new(),
-            consequence: String::new(),
+            says: Words::default(),
+            consequence: Words::default(),
             summary: None,
             risk: Risk::High,
             irreversible: false,
@@ -84,7 +84,8 @@ impl Action {
         }
     }
 
-    /// What would be done, for somebody who sees nothing: `Transfer 500 dollars from checking to savings.`
+    /// What would be done, for somebody who sees nothing: `Transfer 500 dollars from checking to savings.` Of [`Words`] the normal
+    /// ones are said, in each of their languages; a question is heard in a language that all of its words are in.
     ///
     /// ```
     /// # let _ =
@@ -92,7 +93,7 @@ impl Action {
     /// # ;
     /// ```
     #[must_use]
-    pub fn says(mut self, says: impl Into<String>) -> Self {
+    pub fn says(mut self, says: impl Into<Words>) -> Self {
         self.says = says.into();
         self
     }
@@ -105,7 +106,7 @@ impl Action {
     /// # ;
     /// ```
     #[must_use]
-    pub fn consequence(mut self, consequence: impl Into<String>) -> Self {
+    pub fn consequence(mut self, consequence: impl Into<Words>) -> Self {
         self.consequence = consequence.into();
         self
     }
@@ -171,11 +172,10 @@ impl Action {
         self.digest()?;
         let mut out = Writer::default();
         out.open_object();
-        let (action, consequence) = (cleaner.clean(&self.says), cleaner.clean(&self.consequence));
-        cleaner.write(&mut out, "action", &action);
-        cleaner.write(&mut out, "consequence", &consequence);
-        let summary = self.summary.clone();
-        let summary = summary.unwrap_or_else(|| Words::new(format!("{action} {consequence}")));
+        let (action, consequence) = (self.says.cleaned(cleaner), self.consequence.cleaned(cleaner));
+        action.write_as(&mut out, cleaner, "action");
+        consequence.write_as(&mut out, cleaner, "consequence");
+        let summary = self.summary.clone().unwrap_or_else(|| action.then(&consequence));
         summary.write(&mut out, cleaner);
         out.key("timeout_seconds");
         out.integer(i64::try_from(self.timeout.as_secs()).unwrap_or(i64::MAX));
@@ -433,7 +433,7 @@ impl Granted {
         out.key("arguments");
         out.raw(&arguments);
         danger(&mut out, risk, irreversible);
-        cleaner.write(&mut out, "summary_normal", &says);
+        says.write_as(&mut out, cleaner, "summary_normal");
         out.close_object();
         Ok(Spent { tool, arguments, payload: out.finish() })
     }

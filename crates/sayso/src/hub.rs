@@ -289,7 +289,7 @@ impl Begin {
         words.write(&mut out, &cleaner);
         out.key("urgency");
         out.text("normal");
-        cleaner.write(&mut out, "request_text", &self.request);
+        words.write_beside(&mut out, &cleaner, "request_text", &self.request);
         if let Some(person) = &self.person {
             out.key("requested_by");
             out.text(&format!("user:{person}"));

@@ -1,22 +1,25 @@
-//! One thing in three lengths, for those who want to hear little or much.
+//! One thing in three lengths, for those who want to hear little or much, and in several languages.
 
 use seal::json::Writer;
 
 use crate::redact::Cleaner;
 
-/// What people are told: in words, and if you like in few and in many.
+/// What people are told: in words, and if you like in few and in many, and in other languages.
 ///
 /// ```
 /// use sayso::Words;
 /// let words = Words::new("Looking up the weather in Oslo.").terse("Weather in Oslo.");
 /// let short: Words = "Thinking.".into();
-/// # let _ = (words, short);
+/// let both = Words::new("It rains.").in_language("es", "Llueve.");
+/// # let _ = (words, short, both);
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Words {
     normal: String,
     terse: Option<String>,
     detailed: Option<String>,
+    /// The same in other languages, by their tags.
+    others: Vec<(String, Words)>,
 }
 
 impl Words {
@@ -28,7 +31,7 @@ impl Words {
     /// # ;
     /// ```
     pub fn new(normal: impl Into<String>) -> Self {
-        Self { normal: normal.into(), terse: None, detailed: None }
+        Self { normal: normal.into(), terse: None, detailed: None, others: Vec::new() }
     }
 
     /// And in few.
@@ -57,18 +60,80 @@ impl Words {
         self
     }
 
+    /// And in another language, by its tag (§11.5.1). Whoever listens in that language hears these words; everybody else hears
+    /// the first ones, which are in the session's language.
+    ///
+    /// They are said in the lengths that the first words have. A length that they lack is said in their normal words.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), sayso::Error> {
+    /// # let hub = sayso::Hub::embedded().open()?;
+    /// use sayso::Words;
+    /// let session = hub.session("What is the weather?").start().await?;
+    /// let words = Words::new("It rains in Oslo.")
+    ///     .terse("Rain.")
+    ///     .in_language("es", Words::new("Llueve en Oslo.").terse("Lluvia."))
+    ///     .in_language("yo", "Òjò ń rọ̀ ní Oslo.");
+    /// session.finish(words).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn in_language(mut self, tag: impl Into<String>, words: impl Into<Self>) -> Self {
+        let (tag, words) = (tag.into(), words.into());
+        self.others.retain(|(known, _)| !known.eq_ignore_ascii_case(&tag));
+        self.others.push((tag, words));
+        self
+    }
+
     /// The three summaries, without secrets.
     pub(crate) fn write(&self, out: &mut Writer, cleaner: &Cleaner) {
-        let all = [
-            ("summary_terse", self.terse.as_deref()),
-            ("summary_normal", Some(self.normal.as_str())),
-            ("summary_detailed", self.detailed.as_deref()),
-        ];
-        for (name, text) in all {
-            if let Some(text) = text {
-                cleaner.write(out, name, text);
+        if self.terse.is_some() {
+            self.write_each(out, cleaner, "summary_terse", |words| {
+                words.terse.as_ref().unwrap_or(&words.normal)
+            });
+        }
+        self.write_as(out, cleaner, "summary_normal");
+        if self.detailed.is_some() {
+            self.write_each(out, cleaner, "summary_detailed", |words| {
+                words.detailed.as_ref().unwrap_or(&words.normal)
+            });
+        }
+    }
+
+    /// The normal words as a member of this name, without secrets.
+    pub(crate) fn write_as(&self, out: &mut Writer, cleaner: &Cleaner, name: &str) {
+        self.write_each(out, cleaner, name, |words| &words.normal);
+    }
+
+    /// Something that is the same in all languages of these words. Without it, no other language would be whole.
+    pub(crate) fn write_beside(&self, out: &mut Writer, cleaner: &Cleaner, name: &str, text: &str) {
+        let text = cleaner.clean(text);
+        out.key(name);
+        out.text(&text);
+        for (tag, _) in &self.others {
+            out.key(&variant(name, tag));
+            out.text(&text);
+        }
+    }
+
+    fn write_each(&self, out: &mut Writer, cleaner: &Cleaner, name: &str, of: impl Fn(&Self) -> &String) {
+        cleaner.write(out, name, of(self));
+        for (tag, other) in &self.others {
+            cleaner.write(out, &variant(name, tag), of(other));
+        }
+    }
+
+    /// These words and others behind them, in the languages that both are in.
+    pub(crate) fn then(&self, after: &Self) -> Self {
+        let mut both = Self::new(format!("{} {}", self.normal, after.normal));
+        for (tag, other) in &self.others {
+            if let Some((_, next)) = after.others.iter().find(|(known, _)| known.eq_ignore_ascii_case(tag)) {
+                both = both.in_language(tag, format!("{} {}", other.normal, next.normal));
             }
         }
+        both
     }
 
     /// Itself without secrets, for what is told twice: they are counted once.
@@ -78,6 +143,7 @@ impl Words {
             normal: clean(&self.normal),
             terse: self.terse.as_ref().map(clean),
             detailed: self.detailed.as_ref().map(clean),
+            others: self.others.iter().map(|(tag, words)| (tag.clone(), words.cleaned(cleaner))).collect(),
         }
     }
 
@@ -96,6 +162,11 @@ impl From<String> for Words {
     fn from(normal: String) -> Self {
         Self::new(normal)
     }
+}
+
+/// The name of a member in another language (§11.5.1, C-H1).
+fn variant(name: &str, tag: &str) -> String {
+    format!("{name}_{}", tag.to_ascii_lowercase().replace('-', "_"))
 }
 
 /// A tool's name as people say it: `send_email` and `sendEmail` are both "Send email".

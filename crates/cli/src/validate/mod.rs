@@ -9,6 +9,7 @@ pub(crate) mod items;
 mod order;
 mod report;
 mod split;
+mod stream;
 mod work;
 
 use std::fs::File;
@@ -28,7 +29,8 @@ const MOST_JOBS: usize = 64;
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// Files of events and messages: JSON, a JSON array, or JSON Lines. `-` or nothing is standard input.
+    /// Files of events and messages: JSON, a JSON array, JSON Lines, or a captured event stream. `-` or nothing is standard
+    /// input.
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
     /// One JSON object a finding, then one with the summary.
@@ -98,17 +100,20 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         ignored.push(rule);
     }
     let mut report = Report::new(arguments.json, ignored);
-    let mut failed = false;
-    if arguments.files.is_empty() {
-        failed |= !examine(arguments, Path::new("-"), &mut report);
-    }
-    for file in &arguments.files {
-        failed |= !examine(arguments, file, &mut report);
+    let (mut failed, mut examined) = (false, false);
+    let stdin = [PathBuf::from("-")];
+    for file in if arguments.files.is_empty() { &stdin } else { arguments.files.as_slice() } {
+        let read = examine(arguments, file, &mut report);
+        failed |= !read;
+        examined |= read;
         if report.is_deaf() {
             break;
         }
     }
-    report.summary();
+    // Where nothing could be read there is nothing to sum up.
+    if examined || report.has_counted() {
+        report.summary();
+    }
     if let Some(error) = report.lost() {
         tell(&format!("sayso: cannot write the findings: {}", in_words(error)));
         failed = true;

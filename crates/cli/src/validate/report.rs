@@ -123,6 +123,11 @@ impl Report {
         self.flush();
     }
 
+    /// Whether there is anything to sum up.
+    pub(super) fn has_counted(&self) -> bool {
+        self.events + self.errors + self.warnings > 0
+    }
+
     pub(super) fn has_errors(&self) -> bool {
         self.errors > 0
     }

@@ -2,7 +2,7 @@
 //!
 //! Two layouts are told apart by the beginning of the input, and again after each array. In *lines* every line is one
 //! item, so that a broken one spoils no other. In a *document* (an array, or values over several lines) items are cut
-//! out by counting brackets. The items are the same however the bytes come in.
+//! out by counting brackets. The items are the same however the bytes come in. Of an event stream only the data is seen.
 
 mod scan;
 #[cfg(test)]
@@ -12,6 +12,7 @@ use std::io::{self, Read};
 
 pub(super) use scan::{Piece, Trouble};
 
+use super::stream::Unwrapped;
 use scan::Scan;
 
 /// What a full pipe gives at once: with less, nothing more is waiting.
@@ -32,6 +33,8 @@ pub(super) struct Cut {
     pub(super) mark: bool,
     /// There is no more to be had at once: whoever waits for findings should get them.
     pub(super) pause: bool,
+    /// It is the data of an event stream.
+    pub(super) stream: bool,
 }
 
 pub(super) enum Items {
@@ -43,7 +46,7 @@ pub(super) enum Items {
 
 /// Cuts an input into blocks.
 pub(super) struct Splitter<R> {
-    input: R,
+    input: Unwrapped<R>,
     limit: usize,
     /// Where reads go: made once, since a pipe may need many.
     incoming: Box<[u8]>,
@@ -68,7 +71,7 @@ enum Layout {
 impl<R: Read> Splitter<R> {
     pub(super) fn new(input: R, limit: usize) -> Self {
         Self {
-            input,
+            input: Unwrapped::new(input),
             limit,
             incoming: vec![0; BLOCK].into_boxed_slice(),
             held: Vec::new(),
@@ -85,9 +88,10 @@ impl<R: Read> Splitter<R> {
         let mark = !self.started && self.take_mark()?;
         self.started = true;
         let cut = self.next_cut()?;
+        let stream = self.input.is_stream();
         Ok(match cut {
-            Some(cut) => Some(Cut { mark, pause: self.short, ..cut }),
-            None if mark => Some(Cut { mark, ..Cut::nothing(0) }),
+            Some(cut) => Some(Cut { mark, pause: self.short, stream, ..cut }),
+            None if mark => Some(Cut { mark, stream, ..Cut::nothing(0) }),
             None => None,
         })
     }
@@ -241,7 +245,14 @@ impl<R: Read> Splitter<R> {
 impl Cut {
     /// No items; only lines that are over.
     fn nothing(lines: u64) -> Self {
-        Self { bytes: Vec::new(), items: Items::Pieces(Vec::new()), lines, mark: false, pause: false }
+        Self {
+            bytes: Vec::new(),
+            items: Items::Pieces(Vec::new()),
+            lines,
+            mark: false,
+            pause: false,
+            stream: false,
+        }
     }
 }
 

@@ -19,7 +19,7 @@ use super::split::{Cut, Items, Piece, Splitter};
 pub(super) struct Block {
     pub(super) checked: Vec<CheckedItem>,
     pub(super) lines: u64,
-    /// Lines that were empty, and lines that ended in CR LF.
+    /// Lines that were empty, lines that ended in CR LF, and whether they are the data of an event stream.
     pub(super) notes: Notes,
     /// Nothing more is to be had at once.
     pause: bool,
@@ -30,6 +30,7 @@ pub(super) struct Block {
 pub(super) struct Notes {
     empty: u64,
     crlf: u64,
+    stream: bool,
 }
 
 pub(super) struct CheckedItem {
@@ -175,6 +176,7 @@ impl Driver<'_> {
         self.items += block.checked.len() as u64;
         self.notes.empty += block.notes.empty;
         self.notes.crlf += block.notes.crlf;
+        self.notes.stream |= block.notes.stream;
         self.order.block(block, self.report);
         if block.pause {
             self.report.flush();
@@ -190,12 +192,17 @@ impl Driver<'_> {
             }
         }
         self.order.finish(self.report);
-        let lines = |n: u64| if n == 1 { "1 line".to_owned() } else { format!("{n} lines") };
-        if self.notes.empty > 0 {
-            self.report.note(&format!("{} with nothing on, skipped", lines(self.notes.empty)));
+        if self.notes.stream {
+            // It has empty lines, and lines without data; that is its form.
+            self.report.note("This is an event stream (SSE). The data in it was checked.");
+        } else if self.notes.empty > 0 {
+            let were = if self.notes.empty == 1 { "line was" } else { "lines were" };
+            self.report.note(&format!("{} empty {were} skipped.", self.notes.empty));
         }
-        if self.notes.crlf > 0 {
-            self.report.note(&format!("{} in CR LF; the CR is taken as white space", lines(self.notes.crlf)));
+        if self.notes.crlf > 0 && !self.notes.stream {
+            let ends = if self.notes.crlf == 1 { "line ends" } else { "lines end" };
+            let text = format!("{} {ends} in CR LF. The CR counts as white space.", self.notes.crlf);
+            self.report.note(&text);
         }
     }
 }
@@ -217,7 +224,7 @@ impl Worker {
         let mut block = Block {
             checked: Vec::new(),
             lines: cut.lines,
-            notes: Notes::default(),
+            notes: Notes { stream: cut.stream, ..Notes::default() },
             pause: cut.pause,
             text: String::new(),
         };

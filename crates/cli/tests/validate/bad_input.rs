@@ -37,7 +37,7 @@ fn what_is_not_json() {
     refused("]", &[(NOT_JSON, "")]);
     refused("\"", &[(NOT_JSON, "ends inside")]);
     refused("{\"a\":\"tab\there\"}", &[(NOT_JSON, "")]);
-    refused("event: x\ndata: {}", &[(NOT_JSON, ""), ("-:2: error AAEP-3.8-2 : ", "")]);
+    refused("events: x\ndata: {}", &[(NOT_JSON, ""), ("-:2: error AAEP-3.8-2 : ", "")]);
 }
 
 #[test]

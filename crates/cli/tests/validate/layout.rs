@@ -81,11 +81,34 @@ fn a_line_number_is_that_of_the_items_first_line() {
 }
 
 #[test]
+fn of_a_captured_event_stream_the_data_is_judged() {
+    let note = "note: -: This is an event stream (SSE). The data in it was checked.\n";
+    let framed = |event: &String| format!("id: 1\nevent: aaep\ndata: {event}\n\n");
+    let [first, second, third] = session(1, "sess_stream01");
+    let good: String = [&first, &second, &third].map(framed).concat();
+    for input in [good.clone(), format!(": hello\n\n{good}: bye\n"), good.replace('\n', "\r\n")] {
+        let ended = sayso(&["validate"], &input);
+        assert_eq!((ended.code, ended.summary(), &*ended.err), (0, GOOD, note), "{input}\n{}", ended.out);
+    }
+    let ended = sayso(&["validate"], [&first, &second, &with_stray(&third)].map(framed).concat());
+    assert_eq!((ended.code, lines_of(&ended.findings())), (1, vec![11]), "the line is that of the file");
+    // Data over several lines, which is how a stream writes a line end.
+    let pretty = pretty(&first).replace('\n', "\ndata: ");
+    let ended = sayso(&["validate"], format!("data: {pretty}\n\n{}{}", framed(&second), framed(&third)));
+    assert_eq!((ended.code, ended.summary()), (0, GOOD), "{}", ended.out);
+    // What is no event is not passed over.
+    let ended = sayso(&["validate"], format!("{good}data: hello\n\n"));
+    assert_eq!((ended.code, lines_of(&ended.findings())), (1, vec![13]));
+    let ended = sayso(&["validate"], "event: x\nid: 1\n\n");
+    assert_eq!(ended.summary(), "0 events, 0 sessions: 1 errors, 0 warnings");
+}
+
+#[test]
 fn empty_lines_count_as_lines() {
     let [first, second, third] = session(1, "sess_empty001");
     let ended = sayso(&["validate"], format!("\n \n{first}\n\n\n{second}\n{}", with_stray(&third)));
     assert_eq!(lines_of(&ended.findings()), [7]);
-    assert!(ended.err.contains("4 lines with nothing on"), "{}", ended.err);
+    assert!(ended.err.contains("4 empty lines were skipped."), "{}", ended.err);
 }
 
 /// Several megabytes, so that there are many blocks; every hundredth session has a fault, every thousandth line is

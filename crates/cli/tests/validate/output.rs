@@ -69,8 +69,12 @@ fn with_json_every_line_is_an_object() {
 fn notes_go_to_standard_error() {
     let ended = sayso(&["validate"], lines(1, "sess_notes001").replace('\n', "\r\n\n"));
     assert_eq!((ended.code, &*ended.out), (0, "3 events, 1 sessions: 0 errors, 0 warnings\n"));
-    assert!(ended.err.contains("note: -: 3 lines with nothing on"), "{}", ended.err);
-    assert!(ended.err.contains("note: -: 3 lines in CR LF"), "{}", ended.err);
+    assert!(ended.err.contains("note: -: 3 empty lines were skipped."), "{}", ended.err);
+    assert!(
+        ended.err.contains("note: -: 3 lines end in CR LF. The CR counts as white space."),
+        "{}",
+        ended.err
+    );
 }
 
 #[test]

@@ -1,8 +1,9 @@
 //! Secrets do not get into what people hear.
 //!
-//! - `secrets`: what counts as one, and where it begins and ends.
+//! - `secrets`: what counts as one, and where it begins and ends; `card`: numbers of cards.
 //! - `held`: the same for text that comes in pieces.
 
+mod card;
 mod held;
 mod secrets;
 

@@ -290,7 +290,7 @@ impl<T: Tool> Tool for Asking<T> {
             }
         };
         let action = self.action(&written, &arguments);
-        let end = match order(&orders, Wish::Ask(action)).await {
+        let end = match order(&orders, Wish::Ask(Box::new(action))).await {
             Ok(end) => end,
             Err(No::Refused(why)) => return Err(refused(&why.to_string())),
             Err(No::Error(error)) => return Err(refused(&format!("nobody could be asked: {error}"))),

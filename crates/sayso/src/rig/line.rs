@@ -72,7 +72,7 @@ pub(super) struct Order {
 
 pub(super) enum Wish {
     /// To be asked for, and to run.
-    Ask(Action),
+    Ask(Box<Action>),
     /// To run.
     Tell(String),
     /// To have something said.
@@ -116,7 +116,7 @@ impl Order {
             Wish::Tell(tool) => session.tool(tool).start().await.map_err(No::Error),
             Wish::Ask(action) => {
                 let answer = tokio::select! {
-                    answer = session.ask(action) => answer,
+                    answer = session.ask(*action) => answer,
                     // Nobody would make the call any more: the question is taken back.
                     () = self.reply.closed() => return Ok(()),
                 };

@@ -176,7 +176,7 @@ impl Failure {
             out.text(code);
         }
         if let Some(hint) = &self.hint {
-            cleaner.write(out, "remediation_hint", hint);
+            self.words.write_beside(out, cleaner, "remediation_hint", hint);
         }
         out.key("recoverable");
         out.boolean(matches!(self.cause, Cause::Transient | Cause::RequiresUser));

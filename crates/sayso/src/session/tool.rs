@@ -143,7 +143,7 @@ impl<'s> Call<'s> {
         let words = self.words.unwrap_or_else(|| Words::new(format!("{}.", human(&self.tool))));
         words.write(&mut out, cleaner);
         if let Some(arguments) = &self.arguments {
-            cleaner.write(&mut out, "args_summary", arguments);
+            words.write_beside(&mut out, cleaner, "args_summary", arguments);
         }
         out.close_object();
         Tool::open(self.session, self.tool, &out.finish()).await

@@ -101,6 +101,10 @@ impl Judge {
 
 impl Person {
     pub(crate) async fn listen(address: &str) -> Self {
+        Self::listen_in(address, "en").await
+    }
+
+    pub(crate) async fn listen_in(address: &str, language: &str) -> Self {
         let uri = format!("ws://{address}/aaep/v1/ws").parse().unwrap();
         let wanted = ClientRequestBuilder::new(uri).with_sub_protocol("aaep.v1");
         let stream = TcpStream::connect(address).await.unwrap();
@@ -108,6 +112,7 @@ impl Person {
         let mut person = Self { socket, subscription: String::new(), judge: Judge::new() };
         let capabilities = json!({
             "supports_confirmation_reply": true, "supports_clarification_reply": true, "verbosity": "detailed",
+            "languages": [language],
         });
         person
             .says(&json!({

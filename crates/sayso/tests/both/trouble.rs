@@ -34,8 +34,13 @@ pub(crate) async fn a_question_that_nobody_waits_for_is_taken_back(mut stage: St
     }
     session.think("Going on without.").await.unwrap();
     session.finish("Done.").await.unwrap();
-    let heard = told(&stage.person.hears_until("session.completed").await);
-    assert_eq!(heard, ["thinking", "session.completed"]);
+    let heard = stage.person.hears_until("session.completed").await;
+    // The person may hear that the question is gone before the agent does, whose words are no state until then.
+    assert!(
+        matches!(told(&heard).first().map(String::as_str), Some("thinking" | "progress.updated")),
+        "{heard:?}"
+    );
+    assert_eq!((heard.len(), &heard[0]["summary_normal"]), (2, &"Going on without.".into()));
 }
 
 pub(crate) async fn a_question_that_was_never_sent_is_never_heard(mut stage: Stage) {

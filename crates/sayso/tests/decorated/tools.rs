@@ -362,6 +362,10 @@ pub(crate) async fn a_tool_that_outlives_its_session_is_dropped_and_told_so(mut 
     let made = Done::default();
     let beside = tokio::spawn(within(&session, outlives(Going(made.clone()))));
     stage.person.hears_until("tool.invoked").await;
+    // It is heard before its agent knows that it was said.
+    while done(&made).is_empty() {
+        tokio::task::yield_now().await;
+    }
     session.finish("Done.").await.unwrap();
     let ended = beside.await.unwrap();
     assert!(matches!(ended, Err(CallError::Session(Error::Stopped(_)))), "{ended:?}");
