@@ -1,0 +1,32 @@
+// What the page itself says, in each language. `say` has the phrases of the language that was chosen last.
+
+import { en } from "./phrases/en.js";
+import { es } from "./phrases/es.js";
+import { yo } from "./phrases/yo.js";
+
+/** Every language that the page speaks itself. The first is spoken to whoever wants none of them. */
+export const ALL = [en, es, yo];
+
+/** The phrases in use. */
+export let say = en;
+
+/** From now on it speaks the first of these languages that it has, whatever the region; else English. Whether that is another than before. */
+export function speak(languages) {
+  const before = say;
+  const primary = (tag) => String(tag).split("-")[0].toLowerCase();
+  say = languages.map((tag) => ALL.find((phrases) => phrases.lang === primary(tag))).find(Boolean) ?? en;
+  return say !== before;
+}
+
+/** Puts the texts that stand in the page itself into the language in use. Those in English are what the page came with. */
+export function translate(page) {
+  page.documentElement.lang = say.lang;
+  for (const element of page.querySelectorAll("[data-text]")) {
+    element.dataset.english ??= element.textContent;
+    element.textContent = say.page[element.dataset.text] ?? element.dataset.english;
+  }
+  for (const element of page.querySelectorAll("[data-label]")) {
+    element.dataset.english ??= element.getAttribute("aria-label");
+    element.setAttribute("aria-label", say.page[element.dataset.label] ?? element.dataset.english);
+  }
+}
