@@ -22,8 +22,10 @@ export function speak(languages) {
 export function translate(page) {
   page.documentElement.lang = say.lang;
   for (const element of page.querySelectorAll("[data-text]")) {
-    element.dataset.english ??= element.textContent;
-    element.textContent = say.page[element.dataset.text] ?? element.dataset.english;
+    // The same node with another text: for who follows the page it is the same thing.
+    const [text] = element.childNodes;
+    element.dataset.english ??= text.data;
+    text.data = say.page[element.dataset.text] ?? element.dataset.english;
   }
   for (const element of page.querySelectorAll("[data-label]")) {
     element.dataset.english ??= element.getAttribute("aria-label");
