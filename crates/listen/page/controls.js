@@ -1,6 +1,6 @@
 // What the person sets: how much, which language, which pace, how quiet. It is kept in this browser, and told to the hub.
 
-import { say } from "./phrases.js";
+import { phrases } from "./phrases.js";
 import { reason } from "./stream.js";
 import { put } from "./voice.js";
 import { because } from "./words.js";
@@ -29,7 +29,7 @@ export class Settings {
 
   /** Names the languages in the one in use. */
   nameLanguages() {
-    const names = new Intl.DisplayNames([say.lang, "en"], { type: "language" });
+    const names = new Intl.DisplayNames([phrases.lang, "en"], { type: "language" });
     for (const option of by("language").options) option.textContent = names.of(option.value) ?? option.value;
   }
 
@@ -41,7 +41,7 @@ export class Settings {
   #change() {
     const pace = by("pace");
     const good = pace.checkValidity() || pace.validity.stepMismatch;
-    by("pace-error").textContent = good ? "" : say.paceRange;
+    by("pace-error").textContent = good ? "" : phrases.paceRange;
     pace.setAttribute("aria-invalid", String(!good));
     if (!good) return;
     const { now } = this;
@@ -97,7 +97,7 @@ export function askForm(failed) {
     error.textContent = "";
     const text = by("wish").value.trim();
     try {
-      if (text === "") throw new Error(say.wishFirst);
+      if (text === "") throw new Error(phrases.wishFirst);
       const answer = await fetch("/demo", { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ text }) });
       if (!answer.ok) throw await reason(answer);
       by("wish").value = "";

@@ -9,7 +9,7 @@
 //   { settled: question }     a question is over; `question.outcome` says how, in parts
 //   { session: session }      a session is new, or has changed
 
-import { say } from "./phrases.js";
+import { phrases } from "./phrases.js";
 import { agent, begin, duration, hubs, kind, named, object, own, plain, state, summary, tell, theirs } from "./words.js";
 
 /** Ids that are remembered, so that what comes twice is heard once. */
@@ -105,8 +105,8 @@ export class Ear {
     const sessions = new Set(said.map((one) => one.session));
     const text =
       missed.how === "again"
-        ? say.meanwhile(said.length, sessions.size)
-        : say.underWay(sessions.size);
+        ? phrases.meanwhile(said.length, sessions.size)
+        : phrases.underWay(sessions.size);
     return [...effects, { say: { parts: [own(text)] } }];
   }
 
@@ -149,7 +149,7 @@ export class Ear {
     const parts = tell(event, this.verbosity);
     if (parts.length === 0) return;
     // In the log the word says it already.
-    const doubled = parts.length > 1 && parts[0].text.toLowerCase() === `${say.words[word]}:`;
+    const doubled = parts.length > 1 && parts[0].text.toLowerCase() === `${phrases.words[word]}:`;
     effects.push({ log: entry(event, session, word, this.#named(session, doubled ? parts.slice(1) : parts), now) });
     session.spoken = now;
     effects.push({ hush: session.id });
@@ -168,7 +168,7 @@ export class Ear {
       return;
     }
     const late = same && before === undefined;
-    const parts = late ? [begin(say.aSessionOf), named(session.agent), own(say.isUnderWay(state(session.state)))] : tell(event, this.verbosity);
+    const parts = late ? [begin(phrases.aSessionOf), named(session.agent), own(phrases.isUnderWay(state(session.state)))] : tell(event, this.verbosity);
     if (same && !late) return;
     const told = late ? parts : this.#named(session, parts);
     effects.push({ log: entry(event, session, "state", told, now) });
@@ -215,7 +215,7 @@ export class Ear {
     if (until <= question.deadline) return;
     question.deadline = until;
     const left = duration((until - this.hubTime(now)) / 1000);
-    const parts = mine ? [own(`${say.hasMoreTime} ${say.left(left)}`)] : [own(`${say.isMoreTime} ${say.leftToAnswer(left)}`), ...question.title];
+    const parts = mine ? [own(`${phrases.hasMoreTime} ${phrases.left(left)}`)] : [own(`${phrases.isMoreTime} ${phrases.leftToAnswer(left)}`), ...question.title];
     effects.push({ log: entry(event, session, "ask", parts, now) }, { moved: question });
     if (question.mine === undefined) effects.push({ say: { parts, session: session.id, key: `time ${question.token}` } });
   }
@@ -239,7 +239,7 @@ export class Ear {
       return;
     }
     if (this.questions.size >= MOST_QUESTIONS) {
-      const parts = [own(say.tooManyQuestions(MOST_QUESTIONS))];
+      const parts = [own(phrases.tooManyQuestions(MOST_QUESTIONS))];
       effects.push({ log: entry(event, session, "ask", parts, now) }, { say: { parts, critical: true, key: "too many questions" } });
       return;
     }
@@ -248,7 +248,7 @@ export class Ear {
     question.asked = Number.isFinite(asked) ? asked : this.hubTime(now);
     question.deadline = Math.max(question.asked + question.seconds * 1000, this.#moved.get(token) ?? 0);
     this.#moved.delete(token);
-    question.text.push(own(`${say.youHave(duration((question.deadline - this.hubTime(now)) / 1000))} ${say.silence[question.silence]}`));
+    question.text.push(own(`${phrases.youHave(duration((question.deadline - this.hubTime(now)) / 1000))} ${phrases.silence[question.silence]}`));
     this.questions.set(token, question);
     this.#missed?.questions.add(token);
     session.state = "awaiting_input";
@@ -363,12 +363,12 @@ function asQuestion(event, session, verbosity) {
 }
 
 function risk(event) {
-  const level = Object.hasOwn(say.risk, event.risk_level) ? say.risk[event.risk_level] : "";
+  const level = Object.hasOwn(phrases.risk, event.risk_level) ? phrases.risk[event.risk_level] : "";
   const irreversible = event.irreversible === true || event.reversibility === "irreversible";
   const back = irreversible
-    ? say.undone.never
-    : { reversible: say.undone.easily, reversible_with_effort: say.undone.hardly }[event.reversibility] ?? "";
-  return [level, back].filter(Boolean).join(" ") || say.riskUnsaid;
+    ? phrases.undone.never
+    : { reversible: phrases.undone.easily, reversible_with_effort: phrases.undone.hardly }[event.reversibility] ?? "";
+  return [level, back].filter(Boolean).join(" ") || phrases.riskUnsaid;
 }
 
 function outcome(question, decision, by) {
@@ -376,18 +376,18 @@ function outcome(question, decision, by) {
   const mine = question.mine !== undefined && (!question.confirms || question.mine === decision);
   switch (by) {
     case "reply":
-      return mine ? say[became].mine : say[became].elses;
+      return mine ? phrases[became].mine : phrases[became].elses;
     case "timeout":
-      return say.late[became] ?? say.late.other;
+      return phrases.late[became] ?? phrases.late.other;
     case "closure":
     case "unreachable":
-      return say.nobody[became] ?? say.nobody.other;
+      return phrases.nobody[became] ?? phrases.nobody.other;
     case "cancelled":
-      return say.withdrawn;
+      return phrases.withdrawn;
     case "elsewhere":
-      return say.elsewhere;
+      return phrases.elsewhere;
     default:
-      return question.confirms && decision !== undefined ? say[became].other : say.answered.other;
+      return question.confirms && decision !== undefined ? phrases[became].other : phrases.answered.other;
   }
 }
 
@@ -404,8 +404,8 @@ function entry(event, session, word, parts, now) {
 /** What the hub says that is no event: in its own words, which are English, or for others in ours. */
 function hubMessage({ type, reason_code: reason, reason_message: words }) {
   const known = type === "sayso:gap" ? "gap" : reason;
-  if (say.lang !== "en" && Object.hasOwn(say.hubSays, known)) return own(say.hubSays[known]);
-  return words ? hubs(words) : own(say.hubEnded);
+  if (phrases.lang !== "en" && Object.hasOwn(phrases.hubSays, known)) return own(phrases.hubSays[known]);
+  return words ? hubs(words) : own(phrases.hubEnded);
 }
 
 export { plain };

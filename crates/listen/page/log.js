@@ -1,6 +1,6 @@
 // The log: everything that was heard, in order, to be walked by keyboard. It is no live region; what is to be heard is said elsewhere.
 
-import { say } from "./phrases.js";
+import { phrases } from "./phrases.js";
 import { spans } from "./voice.js";
 
 /** Entries that are kept. */
@@ -54,7 +54,7 @@ export class Log {
   translate() {
     if (this.#droppedCount === 0) return;
     this.#dropped.hidden = false;
-    this.#dropped.textContent = say.dropped(this.#droppedCount, MOST_ENTRIES);
+    this.#dropped.textContent = phrases.dropped(this.#droppedCount, MOST_ENTRIES);
   }
 
   #trim() {
@@ -113,8 +113,8 @@ function item(entry) {
   time.textContent = at.toLocaleTimeString("en-GB");
   const word = document.createElement("span");
   word.className = "word";
-  word.lang = say.lang;
-  word.textContent = `${say.words[entry.word]}:`;
+  word.lang = phrases.lang;
+  word.textContent = `${phrases.words[entry.word]}:`;
   line.append(time, " ", word, " ", ...spans(entry.parts));
   return line;
 }

@@ -3,7 +3,7 @@
 import { Settings, askForm, by, capabilities, signIn } from "./controls.js";
 import { Ear } from "./ear.js";
 import { Log } from "./log.js";
-import { say, speak, translate } from "./phrases.js";
+import { phrases, speak, translate } from "./phrases.js";
 import { Questions } from "./questions.js";
 import { Queue } from "./queue.js";
 import { Sessions } from "./sessions.js";
@@ -42,7 +42,7 @@ const stream = new Stream(
   {
     event: (event) => perform(ear.hear(event, clock())),
     message: (message) => perform(ear.message(message, clock())),
-    unreadable: () => tell([own(say.unreadable)], "hub"),
+    unreadable: () => tell([own(phrases.unreadable)], "hub"),
     catchUp: (how) => ear.catchUp(how, clock()),
     caughtUp: () => perform(ear.caughtUp(clock())),
     accepted,
@@ -57,7 +57,7 @@ signIn(
     keep(true);
     by("sign-in").hidden = true;
     by("questions-title").focus();
-    voice.say({ parts: [own(say.signedIn)], until: clock() + 5000 });
+    voice.say({ parts: [own(phrases.signedIn)], until: clock() + 5000 });
     stream.wake();
   },
   (why) => voice.say({ parts: [why], critical: true }),
@@ -112,13 +112,13 @@ async function stop(session) {
     await stream.send({ type: "sayso:session.stop", session_id: session, timestamp });
     return true;
   } catch (error) {
-    tell(together([own(say.notStopped), because(error)]), "hub", { critical: true });
+    tell(together([own(phrases.notStopped), because(error)]), "hub", { critical: true });
     return false;
   }
 }
 
 function apply({ verbosity, pace, quiet, languages }) {
-  if (speak(languages) || document.documentElement.lang !== say.lang) {
+  if (speak(languages) || document.documentElement.lang !== phrases.lang) {
     translate(document);
     settings.nameLanguages();
     questions.translate();
@@ -136,9 +136,9 @@ async function changed(now) {
   let parts;
   try {
     await stream.renegotiate(capabilities(now));
-    parts = [own(say.follows)];
+    parts = [own(phrases.follows)];
   } catch (error) {
-    parts = together([own(say.notTold), because(error)]);
+    parts = together([own(phrases.notTold), because(error)]);
   }
   put(by("settings-result"), parts);
   voice.say({ parts, key: "settings" });
@@ -147,7 +147,7 @@ async function changed(now) {
 /** What the hub agreed to may be less than was asked for. */
 function accepted(honored) {
   if (honored.supports_confirmation_reply === false) {
-    tell([own(say.listenOnly)], "hub");
+    tell([own(phrases.listenOnly)], "hub");
   }
 }
 
@@ -161,7 +161,7 @@ function state(name, why) {
   by("sign-in").hidden = name !== "signIn";
   switch (name) {
     case "connected":
-      if (toldLost) tell([own(say.connectedAgain)], "hub", { key: "connection" });
+      if (toldLost) tell([own(phrases.connectedAgain)], "hub", { key: "connection" });
       toldLost = false;
       break;
     case "connecting":
@@ -194,9 +194,9 @@ function ofConnection() {
     case "signIn":
       return [because(why)];
     case "refused":
-      return together([own(say.refused), because(why)]);
+      return together([own(phrases.refused), because(why)]);
     default:
-      return [own(say[name])];
+      return [own(phrases[name])];
   }
 }
 

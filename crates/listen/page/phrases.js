@@ -1,4 +1,4 @@
-// What the page itself says, in each language. `say` has the phrases of the language that was chosen last.
+// What the page itself says, in each language. `phrases` are those of the language that was chosen last.
 
 import { en } from "./phrases/en.js";
 import { es } from "./phrases/es.js";
@@ -8,27 +8,27 @@ import { yo } from "./phrases/yo.js";
 export const ALL = [en, es, yo];
 
 /** The phrases in use. */
-export let say = en;
+export let phrases = en;
 
 /** From now on it speaks the first of these languages that it has, whatever the region; else English. Whether that is another than before. */
 export function speak(languages) {
-  const before = say;
+  const before = phrases;
   const primary = (tag) => String(tag).split("-")[0].toLowerCase();
-  say = languages.map((tag) => ALL.find((phrases) => phrases.lang === primary(tag))).find(Boolean) ?? en;
-  return say !== before;
+  phrases = languages.map((tag) => ALL.find((one) => one.lang === primary(tag))).find(Boolean) ?? en;
+  return phrases !== before;
 }
 
 /** Puts the texts that stand in the page itself into the language in use. Those in English are what the page came with. */
 export function translate(page) {
-  page.documentElement.lang = say.lang;
+  page.documentElement.lang = phrases.lang;
   for (const element of page.querySelectorAll("[data-text]")) {
     // The same node with another text: for who follows the page it is the same thing.
     const [text] = element.childNodes;
     element.dataset.english ??= text.data;
-    text.data = say.page[element.dataset.text] ?? element.dataset.english;
+    text.data = phrases.page[element.dataset.text] ?? element.dataset.english;
   }
   for (const element of page.querySelectorAll("[data-label]")) {
     element.dataset.english ??= element.getAttribute("aria-label");
-    element.setAttribute("aria-label", say.page[element.dataset.label] ?? element.dataset.english);
+    element.setAttribute("aria-label", phrases.page[element.dataset.label] ?? element.dataset.english);
   }
 }

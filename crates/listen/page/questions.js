@@ -1,7 +1,7 @@
 // Open questions: a list of them, and a dialog for one at a time. Each dialog is made for its question and knows no other, so an answer
 // cannot go astray. Focus is on the question's text: whoever presses Enter or Space by chance answers nothing.
 
-import { say } from "./phrases.js";
+import { phrases } from "./phrases.js";
 import { put, spans } from "./voice.js";
 import { because, begin, duration, named, own } from "./words.js";
 
@@ -18,7 +18,7 @@ export class Questions {
   #open = new Map();
   #dialog;
 
-  /** `hub` has `reply(question, answer)`, `extend(question)`, `stop(session)` and `time()`; `voice` is told what to say. */
+  /** `hub` has `reply(question, answer)`, `extend(question)`, `stop(session)` and `time()`; `voice` is told what to phrases. */
   constructor(hub, voice) {
     this.#hub = hub;
     this.#voice = voice;
@@ -47,9 +47,9 @@ export class Questions {
     // Many are told by their number; each is shown when its turn comes.
     const more = this.#voice.drop((one) => one.show !== undefined);
     if (more > 0) {
-      return [own(say.moreCame(more + 1, this.#open.size))];
+      return [own(phrases.moreCame(more + 1, this.#open.size))];
     }
-    return [begin(say.anotherFrom), named(question.agent, ": "), ...question.title, own(say.areOpen(this.#open.size))];
+    return [begin(phrases.anotherFrom), named(question.agent, ": "), ...question.title, own(phrases.areOpen(this.#open.size))];
   }
 
   /** A question is over; whoever is looking at it is told how. */
@@ -69,7 +69,7 @@ export class Questions {
 
   /** Says all that is listed again, in the language in use. A dialog that is open stays as it is: it is being read. */
   translate() {
-    for (const button of document.querySelectorAll("#question-list button")) button.textContent = say.answer;
+    for (const button of document.querySelectorAll("#question-list button")) button.textContent = phrases.answer;
     this.#draw();
   }
 
@@ -84,7 +84,7 @@ export class Questions {
       answer: (dialog, answer) => this.#answer(dialog, question, answer),
       extend: (dialog) => this.#extend(dialog, question),
       stop: (dialog) => this.#stop(dialog, question),
-      later: () => this.#voice.say({ parts: [own(say.staysOpen)] }),
+      later: () => this.#voice.say({ parts: [own(phrases.staysOpen)] }),
       closed: () => this.#closed(before),
     });
     this.#voice.moveInto(this.#dialog.element);
@@ -108,7 +108,7 @@ export class Questions {
       await this.#hub.reply(question, answer);
     } catch (error) {
       question.mine = undefined;
-      dialog.fail([own(say.notSent), because(error), own(say.stillOpen)]);
+      dialog.fail([own(phrases.notSent), because(error), own(phrases.stillOpen)]);
       return;
     }
     if (this.#dialog === dialog) dialog.close();
@@ -117,7 +117,7 @@ export class Questions {
         if (!this.#open.has(question.token)) return;
         question.mine = undefined;
         this.#draw();
-        this.#voice.say({ parts: [own(say.unconfirmed), ...question.title], critical: true });
+        this.#voice.say({ parts: [own(phrases.unconfirmed), ...question.title], critical: true });
       }, UNCONFIRMED),
     );
     this.#draw();
@@ -126,7 +126,7 @@ export class Questions {
   /** Asks for more time. It is had once the hub says so, which tells everybody (`moved`). */
   async #extend(dialog, question) {
     if (question.deadline >= question.asked + question.seconds * 1000 * MOST_TIMES) {
-      this.#voice.say({ parts: [own(`${say.noMoreTime} ${this.#left(question)}`)] });
+      this.#voice.say({ parts: [own(`${phrases.noMoreTime} ${this.#left(question)}`)] });
       return;
     }
     question.wished = true;
@@ -134,25 +134,25 @@ export class Questions {
       await this.#hub.extend(question);
     } catch (error) {
       question.wished = false;
-      dialog.fail([own(say.noMoreTimeAsked), because(error)]);
+      dialog.fail([own(phrases.noMoreTimeAsked), because(error)]);
       return;
     }
     question.timers.push(
       setTimeout(() => {
         if (!question.wished) return;
         question.wished = false;
-        this.#voice.say({ parts: [own(`${say.notGiven} ${this.#left(question)}`)] });
+        this.#voice.say({ parts: [own(`${phrases.notGiven} ${this.#left(question)}`)] });
       }, UNCONFIRMED),
     );
   }
 
   async #stop(dialog, question) {
     const stopped = await this.#hub.stop(question.session);
-    if (!stopped) dialog.fail([own(say.notStopped), own(say.tryAgain)]);
+    if (!stopped) dialog.fail([own(phrases.notStopped), own(phrases.tryAgain)]);
   }
 
   #left(question) {
-    return say.left(duration((question.deadline - this.#hub.time()) / 1000));
+    return phrases.left(duration((question.deadline - this.#hub.time()) / 1000));
   }
 
   #draw() {
@@ -163,7 +163,7 @@ export class Questions {
     for (const question of shown) {
       const item = known.get(question.token) ?? list.appendChild(this.#item(question));
       known.delete(question.token);
-      item.querySelector(".sent").textContent = question.mine === undefined ? "" : say.wasSent;
+      item.querySelector(".sent").textContent = question.mine === undefined ? "" : phrases.wasSent;
     }
     for (const item of known.values()) {
       if (item.contains(document.activeElement)) document.getElementById("questions-title").focus();
@@ -171,16 +171,16 @@ export class Questions {
     }
     const more = this.#open.size - shown.length;
     none.hidden = this.#open.size > 0 && more === 0;
-    none.textContent = more > 0 ? say.moreWait(more) : say.noneOpen;
+    none.textContent = more > 0 ? phrases.moreWait(more) : phrases.noneOpen;
     const open = this.#open.size;
-    document.title = open === 0 ? say.title : say.titleWith(open);
+    document.title = open === 0 ? phrases.title : phrases.titleWith(open);
   }
 
   #item(question) {
     const item = element("li", {});
     item.dataset.token = question.token;
     const title = element("p", { id: `question-${question.token}` }, spans([named(question.agent, ": "), ...question.title]));
-    const button = element("button", { type: "button", id: `answer-${question.token}` }, [say.answer]);
+    const button = element("button", { type: "button", id: `answer-${question.token}` }, [phrases.answer]);
     button.setAttribute("aria-labelledby", `${button.id} ${title.id}`);
     button.addEventListener("click", () => {
       question.later = false;
@@ -236,18 +236,18 @@ class Dialog {
   /** Somebody or something else has settled it: nothing can be answered any more. */
   over(outcome) {
     this.#text.replaceChildren(element("p", {}, spans(outcome)));
-    const close = element("button", { type: "button" }, [say.close]);
+    const close = element("button", { type: "button" }, [phrases.close]);
     close.addEventListener("click", () => this.close());
     // How it ended is said, not read: a dialog that has the focus already is not read again.
     const lost = this.#answers.contains(document.activeElement);
     this.#answers.replaceChildren(close);
     if (lost) close.focus();
     this.#error.textContent = "";
-    this.element.querySelector("#dialog-title").textContent = say.isOver;
+    this.element.querySelector("#dialog-title").textContent = phrases.isOver;
   }
 
   showTime() {
-    this.#time.textContent = `${this.#acts.left()} ${say.silence[this.question.silence]}`;
+    this.#time.textContent = `${this.#acts.left()} ${phrases.silence[this.question.silence]}`;
   }
 
   #say(parts) {
@@ -274,15 +274,15 @@ class Dialog {
 
   #fill() {
     const { question } = this;
-    const title = element("h2", { id: "dialog-title" }, spans([begin(say.questionFrom), named(question.agent)]));
+    const title = element("h2", { id: "dialog-title" }, spans([begin(phrases.questionFrom), named(question.agent)]));
     const lines = question.body.map((part) => element("p", { dir: part.dir ?? "" }, spans([part])));
     this.#text.append(...lines, this.#time);
     this.showTime();
     if (question.confirms) this.#confirm();
     else this.#clarify();
-    const more = this.#button(say.moreTime, () => this.#acts.extend(this));
-    const stop = this.#button(say.stopAgent, () => this.#acts.stop(this));
-    const later = this.#button(say.later, () => this.#later());
+    const more = this.#button(phrases.moreTime, () => this.#acts.extend(this));
+    const stop = this.#button(phrases.stopAgent, () => this.#acts.stop(this));
+    const later = this.#button(phrases.later, () => this.#later());
     this.#answers.append(element("p", { className: "buttons" }, [more, stop, later]));
     const details = element("p", { className: "details" }, spans(question.details));
     const polite = element("div", {});
@@ -296,8 +296,8 @@ class Dialog {
   #confirm() {
     const { allowed } = this.question;
     const buttons = [];
-    if (allowed.includes("reject")) buttons.push(this.#button(say.noReject, () => this.#acts.answer(this, { decision: "reject" })));
-    if (allowed.includes("accept")) buttons.push(this.#button(say.yesAccept, () => this.#acts.answer(this, { decision: "accept" })));
+    if (allowed.includes("reject")) buttons.push(this.#button(phrases.noReject, () => this.#acts.answer(this, { decision: "reject" })));
+    if (allowed.includes("accept")) buttons.push(this.#button(phrases.yesAccept, () => this.#acts.answer(this, { decision: "accept" })));
     this.#answers.append(element("p", { className: "buttons decide" }, buttons));
   }
 
@@ -306,12 +306,12 @@ class Dialog {
     const answer = (response) => this.#acts.answer(this, { response });
     const form = element("form", { noValidate: true });
     if (kinds.includes("yes_no")) {
-      const [no, yes] = [this.#button(say.no, () => answer(false)), this.#button(say.yes, () => answer(true))];
+      const [no, yes] = [this.#button(phrases.no, () => answer(false)), this.#button(phrases.yes, () => answer(true))];
       form.append(element("p", { className: "buttons decide" }, [no, yes]));
     }
     if (kinds.includes("multiple_choice") && choices.length > 0) {
       // Orca puts a space after a paragraph, and none after a legend or a group: "Choose oneLagos".
-      const set = element("div", { className: "choices" }, [element("p", { id: "choices-title" }, [say.chooseOne])]);
+      const set = element("div", { className: "choices" }, [element("p", { id: "choices-title" }, [phrases.chooseOne])]);
       set.setAttribute("role", "radiogroup");
       set.setAttribute("aria-labelledby", "choices-title");
       choices.forEach(({ value, label }, index) => {
@@ -325,13 +325,13 @@ class Dialog {
     const numeric = kinds.includes("numeric");
     if (numeric || kinds.includes("freetext")) {
       const words = kinds.includes("freetext");
-      const text = words ? (kinds.length > 1 ? say.inYourWords : say.yourAnswer) : say.yourNumber;
+      const text = words ? (kinds.length > 1 ? phrases.inYourWords : phrases.yourAnswer) : phrases.yourNumber;
       const input = element("input", { type: "text", id: "response", autocomplete: "off", dir: "auto", maxLength: 16384 });
       if (!words) input.inputMode = "decimal";
       input.setAttribute("aria-describedby", "dialog-error");
       form.append(element("p", {}, [element("label", { htmlFor: "response" }, [text]), input]));
     }
-    if (form.querySelector("input") !== null) form.append(element("p", { className: "buttons" }, [element("button", { type: "submit" }, [say.send])]));
+    if (form.querySelector("input") !== null) form.append(element("p", { className: "buttons" }, [element("button", { type: "submit" }, [phrases.send])]));
     form.addEventListener("submit", (event) => {
       event.preventDefault();
       const response = this.#response(form, kinds);
@@ -348,11 +348,11 @@ class Dialog {
       form.querySelector("#response, input")?.focus();
       return undefined;
     };
-    if (typed === "") return chosen ?? wrong(say.noAnswerYet);
+    if (typed === "") return chosen ?? wrong(phrases.noAnswerYet);
     if (!kinds.includes("numeric")) return typed;
     const number = Number(typed.replace(",", "."));
     if (Number.isFinite(number)) return number;
-    return kinds.includes("freetext") ? typed : wrong(say.notANumber);
+    return kinds.includes("freetext") ? typed : wrong(phrases.notANumber);
   }
 
   #button(text, act) {

@@ -1,7 +1,7 @@
 // What waits to be said. One thing at a time, at the person's pace; what is critical goes before all that waits and is never left out.
 // No clock is read here: time comes in with every call, in milliseconds.
 
-import { say } from "./phrases.js";
+import { phrases } from "./phrases.js";
 import { own } from "./words.js";
 
 /** So many things wait at most; beyond, the oldest that is not critical goes unsaid, and that is said. */
@@ -122,7 +122,7 @@ export class Queue {
   #tellUnsaid() {
     const count = this.#unsaid;
     this.#unsaid = 0;
-    return { parts: [own(say.unsaid(count))] };
+    return { parts: [own(phrases.unsaid(count))] };
   }
 }
 

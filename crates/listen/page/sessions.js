@@ -1,6 +1,6 @@
 // The list of sessions, each with what it does and a button that stops it.
 
-import { say } from "./phrases.js";
+import { phrases } from "./phrases.js";
 import { spans } from "./voice.js";
 import { named, own, state } from "./words.js";
 
@@ -28,7 +28,7 @@ export class Sessions {
     this.#tellRest();
     for (const shown of this.#shown.values()) {
       shown.looks = undefined;
-      if (shown.button !== undefined) shown.button.textContent = say.stop;
+      if (shown.button !== undefined) shown.button.textContent = phrases.stop;
       this.#draw(shown.session);
     }
   }
@@ -51,8 +51,8 @@ export class Sessions {
   #tellRest() {
     const more = this.#waiting.size;
     this.#none.hidden = more === 0 && this.#open() > 0;
-    const none = this.#shown.size === 0 ? say.nobodyAtWork : say.nobodyNow;
-    this.#none.textContent = more === 0 ? none : say.moreAtWork(more);
+    const none = this.#shown.size === 0 ? phrases.nobodyAtWork : phrases.nobodyNow;
+    this.#none.textContent = more === 0 ? none : phrases.moreAtWork(more);
   }
 
   #open() {
@@ -66,9 +66,9 @@ export class Sessions {
     const looks = JSON.stringify([session.agent, session.title, session.state, session.ended]);
     if (shown.looks === looks) return;
     shown.looks = looks;
-    shown.title.replaceChildren(...spans([named(session.agent, ": "), session.title ?? own(say.beganBefore)]));
-    const ended = session.ended === undefined ? undefined : `${say.ended[session.ended]}.`;
-    shown.state.textContent = ended ?? say.now(state(session.state ?? "thinking"));
+    shown.title.replaceChildren(...spans([named(session.agent, ": "), session.title ?? own(phrases.beganBefore)]));
+    const ended = session.ended === undefined ? undefined : `${phrases.ended[session.ended]}.`;
+    shown.state.textContent = ended ?? phrases.now(state(session.state ?? "thinking"));
     if (session.ended === undefined || shown.button === undefined) return;
     if (shown.button === document.activeElement) shown.title.focus();
     shown.button.remove();
@@ -86,7 +86,7 @@ export class Sessions {
     const now = document.createElement("p");
     const button = document.createElement("button");
     button.type = "button";
-    button.textContent = say.stop;
+    button.textContent = phrases.stop;
     button.id = `stop-${session.id}`;
     button.setAttribute("aria-labelledby", `${button.id} ${title.id}`);
     button.addEventListener("click", async (event) => {

@@ -2,7 +2,7 @@
 //
 // The stream is read with `fetch` and not with `EventSource`, which hides signs of life and the reasons of a refusal.
 
-import { say } from "./phrases.js";
+import { phrases } from "./phrases.js";
 import { Blocks } from "./sse.js";
 
 /** The hub gives a sign of life every 15 seconds. */
@@ -76,9 +76,9 @@ export class Stream {
     const body = JSON.stringify({ ...message, subscription_id: this.#subscription });
     const sent = fetch("/aaep/v1/replies", { method: "POST", headers: { "Content-Type": "application/json" }, body });
     const answer = await sent.catch(() => {
-      throw new Error(say.unreachable);
+      throw new Error(phrases.unreachable);
     });
-    if (answer.status === 401) throw new Refused(say.signedOut, { signIn: true });
+    if (answer.status === 401) throw new Refused(phrases.signedOut, { signIn: true });
     if (!answer.ok) throw await reason(answer);
     return answer.status === 200 ? answer.json() : undefined;
   }
@@ -101,7 +101,7 @@ export class Stream {
     });
     const headers = { "Content-Type": "application/json" };
     const answer = await fetch("/aaep/v1/subscriptions", { method: "POST", headers, body });
-    if (answer.status === 401) throw new Refused(say.signInFirst, { signIn: true });
+    if (answer.status === 401) throw new Refused(phrases.signInFirst, { signIn: true });
     if (answer.status === 403) throw refused(await reason(answer), { final: true });
     if (!answer.ok) throw refused(await reason(answer), {});
     const accepted = await answer.json();
@@ -116,7 +116,7 @@ export class Stream {
     this.#abort = new AbortController();
     const headers = { Accept: "text/event-stream" };
     const answer = await fetch(`/aaep/v1/events?${query}`, { headers, signal: this.#abort.signal, cache: "no-store" });
-    if (answer.status === 401) throw new Refused(say.signInFirst, { signIn: true });
+    if (answer.status === 401) throw new Refused(phrases.signInFirst, { signIn: true });
     if (answer.status === 429 || answer.status >= 500) throw new Error("not now");
     if (!answer.ok) {
       // The hub does not know this subscription any more; another one tells how things stand.
@@ -214,6 +214,6 @@ export async function reason(answer) {
     const problem = await answer.json();
     return Object.assign(new Error(String(problem.title ?? problem.reason_message ?? "")), { isHubs: true });
   } catch {
-    return new Error(say.hubAnswered(answer.status));
+    return new Error(phrases.hubAnswered(answer.status));
   }
 }

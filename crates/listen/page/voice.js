@@ -4,7 +4,7 @@
 // with Orca. `ariaNotify` is left alone: screen readers that do not know it are silent, and there is no way to ask.
 
 
-import { say } from "./phrases.js";
+import { phrases } from "./phrases.js";
 import { joint, plain } from "./words.js";
 
 export class Voice {
@@ -92,8 +92,8 @@ export function spans(parts) {
 
 /** Puts parts into an element: as its text, where all of it is in our language. It may stand there when we speak another one. */
 export function put(element, parts) {
-  element.lang = say.lang;
-  if (parts.every((part) => part.lang === say.lang)) element.textContent = plain(parts);
+  element.lang = phrases.lang;
+  if (parts.every((part) => part.lang === phrases.lang)) element.textContent = plain(parts);
   else element.replaceChildren(...spans(parts));
 }
 

@@ -1,15 +1,15 @@
 // What is said of an event: parts, each with its language and direction. The producer's words and ours are never in one part.
 
-import { say } from "./phrases.js";
+import { phrases } from "./phrases.js";
 
 /** Our own words, in the language in use. */
 export function own(text) {
-  return { text, lang: say.lang };
+  return { text, lang: phrases.lang };
 }
 
 /** Our own words that go on in the next part. */
 export function begin(text) {
-  return { text, lang: say.lang, then: " " };
+  return { text, lang: phrases.lang, then: " " };
 }
 
 /** The hub's words, where it has no others. */
@@ -73,14 +73,14 @@ export function summary(event, verbosity = event.verbosity) {
 
 /** A state in words; one that nobody has heard of by its name. */
 export function state(name) {
-  if (Object.hasOwn(say.states, name)) return say.states[name];
-  return say.otherState(harmless(String(name)).replaceAll("_", " "));
+  if (Object.hasOwn(phrases.states, name)) return phrases.states[name];
+  return phrases.otherState(harmless(String(name)).replaceAll("_", " "));
 }
 
 /** Who speaks. */
 export function agent(event) {
   const producer = object(event.producer);
-  return harmless(String(producer.agent_name || producer.agent_id || say.anAgent));
+  return harmless(String(producer.agent_name || producer.agent_id || phrases.anAgent));
 }
 
 /** The type without its prefix, be it compact or an address. */
@@ -97,12 +97,12 @@ export function tell(event, verbosity) {
   const tool = harmless(String(event.tool ?? "")).replaceAll("_", " ");
   switch (kind(event)) {
     case "session.started":
-      return [named(agent(event)), own(say.started), ...or(say.aNewSession)];
+      return [named(agent(event)), own(phrases.started), ...or(phrases.aNewSession)];
     case "session.completed":
-      return [own(say.done), ...or(say.isComplete)];
+      return [own(phrases.done), ...or(phrases.isComplete)];
     case "session.errored": {
-      const hint = event.remediation_hint ? [own(say.whatYouCanDo), theirs(event, event.remediation_hint)] : [];
-      return [own(say.error), ...or(say.hasFailed), ...hint];
+      const hint = event.remediation_hint ? [own(phrases.whatYouCanDo), theirs(event, event.remediation_hint)] : [];
+      return [own(phrases.error), ...or(phrases.hasFailed), ...hint];
     }
     case "session.cancelled":
       return [own(cancelled(event.cancelled_by)), ...said];
@@ -111,29 +111,29 @@ export function tell(event, verbosity) {
     case "progress.updated":
       return said.length > 0 ? said : progress(event);
     case "tool.invoked":
-      return [own(say.tool), ...or(say.using(tool))];
+      return [own(phrases.tool), ...or(phrases.using(tool))];
     case "tool.completed":
       return finished(event, tool, said);
     case "output.streaming":
       return [theirs(event, event.chunk ?? "", event.language)];
     case "handoff.requested":
-      return [own(say.handingOver), ...(said.length > 0 ? said : [theirs(event, event.reason ?? "")])];
+      return [own(phrases.handingOver), ...(said.length > 0 ? said : [theirs(event, event.reason ?? "")])];
     default:
-      return [own(say.event(kind(event).replaceAll(/[._:]/g, " "))), ...or(say.unknown)];
+      return [own(phrases.event(kind(event).replaceAll(/[._:]/g, " "))), ...or(phrases.unknown)];
   }
 }
 
 /** How long a wait is, in words. */
 export function duration(seconds) {
   const whole = Math.max(0, Math.round(seconds));
-  if (whole < 120) return say.seconds(whole);
+  if (whole < 120) return phrases.seconds(whole);
   const minutes = Math.round(whole / 60);
-  return minutes < 120 ? say.minutes(minutes) : say.hours(Math.round(minutes / 60));
+  return minutes < 120 ? phrases.minutes(minutes) : phrases.hours(Math.round(minutes / 60));
 }
 
 function finished(event, tool, said) {
-  if (event.status === "success") return said.length > 0 ? [own(say.tool), ...said] : [own(say.toolDone(tool))];
-  const how = event.status === "timeout" ? say.toolLate(tool) : say.toolFailed(tool);
+  if (event.status === "success") return said.length > 0 ? [own(phrases.tool), ...said] : [own(phrases.toolDone(tool))];
+  const how = event.status === "timeout" ? phrases.toolLate(tool) : phrases.toolFailed(tool);
   const why = event.error_message ? [theirs(event, event.error_message)] : [];
   return [own(how), ...said, ...why];
 }
@@ -142,12 +142,12 @@ function progress(event) {
   const progress = object(event.progress);
   if (progress.description) return [theirs(event, progress.description)];
   const steps = Number.isFinite(progress.step) && Number.isFinite(progress.total_steps);
-  if (steps) return [own(say.stepOf(progress.step, progress.total_steps))];
-  return Number.isFinite(progress.percent) ? [own(say.percent(Math.round(progress.percent)))] : [];
+  if (steps) return [own(phrases.stepOf(progress.step, progress.total_steps))];
+  return Number.isFinite(progress.percent) ? [own(phrases.percent(Math.round(progress.percent)))] : [];
 }
 
 function cancelled(by) {
-  return Object.hasOwn(say.cancelled, by) ? say.cancelled[by] : say.cancelled.other;
+  return Object.hasOwn(phrases.cancelled, by) ? phrases.cancelled[by] : phrases.cancelled.other;
 }
 
 /** A tag that can stand in an attribute; nothing where it is none. */
