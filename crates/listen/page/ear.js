@@ -186,10 +186,10 @@ export class Ear {
       this.#extended(event, mark, session, now, effects);
       return;
     }
-    const parts = tell(event, this.verbosity);
+    const asked = this.questions.get(mark.reminds_of);
+    const parts = asked === undefined ? tell(event, this.verbosity) : reminder(event, asked, this.verbosity);
     if (parts.length === 0) return;
     effects.push({ log: entry(event, session, "progress", this.#named(session, parts), now) });
-    const asked = this.questions.get(mark.reminds_of);
     if (asked !== undefined) {
       const said = { parts: [...parts, ...asked.title], session: session.id, critical: true, key: `time ${asked.token}` };
       if (asked.mine === undefined) effects.push({ say: said });
@@ -399,6 +399,14 @@ function wordOf(event) {
 function entry(event, session, word, parts, now) {
   const at = Date.parse(event.timestamp);
   return { parts, word, session: session.id, agent: session.agent, at: Number.isFinite(at) ? at : now };
+}
+
+/** That little time is left: in the hub's words, which are English, or for others in ours. */
+function reminder(event, question, verbosity) {
+  const parts = tell(event, verbosity);
+  const at = Date.parse(event.timestamp);
+  if (!Number.isFinite(at) || parts.every((part) => part.lang.split("-")[0].toLowerCase() === phrases.lang)) return parts;
+  return [own(phrases.leftToAnswer(duration((question.deadline - at) / 1000)))];
 }
 
 /** What the hub says that is no event: in its own words, which are English, or for others in ours. */

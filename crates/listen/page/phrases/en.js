@@ -164,5 +164,6 @@ export const en = {
     slow_consumer: "Too much waited that was not read.",
     producer_shutdown: "The hub stops. Open questions stay open; come back.",
     replaced: "Another connection listens on this subscription now.",
+    token_removed: "The token that was shown is not known any more.",
   },
 };

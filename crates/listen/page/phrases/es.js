@@ -184,5 +184,6 @@ export const es = {
     slow_consumer: "Esperaba demasiado que no se leía.",
     producer_shutdown: "El centro se detiene. Las preguntas abiertas siguen abiertas; vuelva.",
     replaced: "Ahora escucha otra conexión con esta suscripción.",
+    token_removed: "El token que se mostró ya no se conoce.",
   },
 };

@@ -179,6 +179,7 @@ export const yo = {
     gap: "A kò tọ́jú díẹ̀ nínú ohun tí a sọ láàárín ìgbà náà mọ́. Bí nǹkan ṣe rí nìyí.",
     slow_consumer: "Ohun tó ń dúró tí a kò kà ti pọ̀ jù.",
     producer_shutdown: "Ibùdó ń dúró. Àwọn ìbéèrè tó wà ní ṣíṣí ṣì wà ní ṣíṣí; padà wá.",
+    token_removed: "A kò mọ token tí a fi hàn mọ́.",
     replaced: "Ìsopọ̀ mìíràn ló ń gbọ́ lórí ìforúkọsílẹ̀ yìí báyìí.",
   },
 };

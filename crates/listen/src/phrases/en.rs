@@ -42,6 +42,7 @@ pub(super) static ENGLISH: Phrases = Phrases {
     hub_lets_go: "More came than could be taken here, so the hub has let go.",
     hub_stops: "The hub is stopping.",
     hub_replaces: "Another connection listens in place of this one now.",
+    hub_forgets_token: "The hub does not know your token any more, so you are not let in.",
     hub_ends: "The hub has ended the subscription.",
     what_it_would_do: "What it would do:",
     what_follows: "What follows from it:",

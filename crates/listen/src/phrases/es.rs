@@ -43,6 +43,7 @@ pub(super) static SPANISH: Phrases = Phrases {
     hub_lets_go: "Llegó más de lo que se podía recibir aquí, así que el centro cortó.",
     hub_stops: "El centro se está deteniendo.",
     hub_replaces: "Ahora escucha otra conexión en lugar de esta.",
+    hub_forgets_token: "El centro ya no conoce su token, así que no le deja entrar.",
     hub_ends: "El centro ha terminado la suscripción.",
     what_it_would_do: "Lo que haría:",
     what_follows: "Lo que resulta de ello:",

@@ -87,6 +87,7 @@ catalogue! {
         hub_lets_go,
         hub_stops,
         hub_replaces,
+        hub_forgets_token,
         hub_ends,
         // Of a question.
         what_it_would_do,

@@ -42,6 +42,7 @@ pub(super) static YORUBA: Phrases = Phrases {
     hub_lets_go: "Ohun tó dé ju ohun tí a lè gbà níbí lọ, nítorí náà ibùdó ti já ìsopọ̀.",
     hub_stops: "Ibùdó ń dúró.",
     hub_replaces: "Ìsopọ̀ mìíràn ló ń gbọ́ dípò èyí báyìí.",
+    hub_forgets_token: "Ibùdó kò mọ token rẹ mọ́, nítorí náà kò jẹ́ kí o wọlé.",
     hub_ends: "Ibùdó ti parí ìforúkọsílẹ̀ náà.",
     what_it_would_do: "Ohun tó fẹ́ ṣe:",
     what_follows: "Ohun tó máa tẹ̀lé e:",
