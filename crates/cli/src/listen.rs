@@ -105,11 +105,7 @@ fn listened(arguments: &Arguments) -> Result<(), String> {
         Some(Alone::Reject) => Auto::Reject,
         Some(Alone::None) => Auto::None,
     };
-    if let Some(warning) = arguments.auto.map(|auto| match auto {
-        Alone::Accept => "with --auto accept, everything is allowed without a person",
-        Alone::Reject => "with --auto reject, everything is refused without a person",
-        Alone::None => "with --auto none, no question is answered",
-    }) {
+    if let Some(warning) = settings.auto.warning(phrases) {
         tell(&format!("sayso: {warning}"));
     }
     let runtime = tokio::runtime::Builder::new_current_thread()

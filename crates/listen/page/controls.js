@@ -1,6 +1,9 @@
 // What the person sets: how much, which language, which pace, how quiet. It is kept in this browser, and told to the hub.
 
+import { phrases } from "./phrases.js";
 import { reason } from "./stream.js";
+import { put } from "./voice.js";
+import { because } from "./words.js";
 
 const KEPT = "sayso.settings";
 /** Languages to choose from, beside those that the browser names. */
@@ -14,13 +17,20 @@ export class Settings {
     this.#changed = changed;
     const kept = read();
     const own = navigator.languages.length > 0 ? navigator.languages : ["en"];
-    fill(by("language"), [...new Set([...own, ...LANGUAGES])]);
+    for (const tag of new Set([...own, ...LANGUAGES])) by("language").append(new Option(tag, tag));
+    this.nameLanguages();
     by("verbosity").value = ["terse", "normal", "detailed"].includes(kept.verbosity) ? kept.verbosity : "normal";
     if ([...by("language").options].some((option) => option.value === kept.language)) by("language").value = kept.language;
     if (Number.isInteger(kept.pace) && kept.pace >= 50 && kept.pace <= 1000) by("pace").value = kept.pace;
     by("quiet").checked = kept.quiet === true;
     by("settings-form").addEventListener("submit", (event) => event.preventDefault());
     by("settings-form").addEventListener("change", () => this.#change());
+  }
+
+  /** Names the languages in the one in use. */
+  nameLanguages() {
+    const names = new Intl.DisplayNames([phrases.lang, "en"], { type: "language" });
+    for (const option of by("language").options) option.textContent = names.of(option.value) ?? option.value;
   }
 
   get now() {
@@ -31,7 +41,7 @@ export class Settings {
   #change() {
     const pace = by("pace");
     const good = pace.checkValidity() || pace.validity.stepMismatch;
-    by("pace-error").textContent = good ? "" : "The pace is a number from 50 to 1000.";
+    by("pace-error").textContent = good ? "" : phrases.paceRange;
     pace.setAttribute("aria-invalid", String(!good));
     if (!good) return;
     const { now } = this;
@@ -63,12 +73,12 @@ export function signIn(done, failed) {
     try {
       const body = JSON.stringify({ token: by("token").value.trim() });
       const answer = await fetch("/login", { method: "POST", headers: { "Content-Type": "application/json" }, body });
-      if (!answer.ok) throw new Error(await reason(answer));
+      if (!answer.ok) throw await reason(answer);
     } catch (why) {
-      error.textContent = why.message;
+      put(error, [because(why)]);
       by("token").setAttribute("aria-invalid", "true");
       by("token").focus();
-      failed(why.message);
+      failed(because(why));
       return;
     }
     by("token").value = "";
@@ -87,13 +97,13 @@ export function askForm(failed) {
     error.textContent = "";
     const text = by("wish").value.trim();
     try {
-      if (text === "") throw new Error("Say what you want first.");
+      if (text === "") throw new Error(phrases.wishFirst);
       const answer = await fetch("/demo", { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ text }) });
-      if (!answer.ok) throw new Error(await reason(answer));
+      if (!answer.ok) throw await reason(answer);
       by("wish").value = "";
     } catch (why) {
-      error.textContent = why.message;
-      failed(why.message);
+      put(error, [because(why)]);
+      failed(because(why));
     }
   });
 }
@@ -103,16 +113,6 @@ function read() {
     return JSON.parse(localStorage.getItem(KEPT)) ?? {};
   } catch {
     return {};
-  }
-}
-
-function fill(select, languages) {
-  const names = new Intl.DisplayNames(["en"], { type: "language" });
-  for (const tag of languages) {
-    const option = document.createElement("option");
-    option.value = tag;
-    option.textContent = names.of(tag) ?? tag;
-    select.append(option);
   }
 }
 

@@ -9,7 +9,8 @@
 //   { settled: question }     a question is over; `question.outcome` says how, in parts
 //   { session: session }      a session is new, or has changed
 
-import { agent, begin, duration, harmless, kind, named, object, own, plain, state, summary, tell, theirs } from "./words.js";
+import { phrases } from "./phrases.js";
+import { agent, begin, duration, hubs, kind, named, object, own, plain, state, summary, tell, theirs } from "./words.js";
 
 /** Ids that are remembered, so that what comes twice is heard once. */
 export const REMEMBERED = 20000;
@@ -83,7 +84,7 @@ export class Ear {
   /** A message of the hub that is no event. */
   message(message, now) {
     if (!["sayso:gap", "subscription.close"].includes(message.type)) return [];
-    const parts = [own(harmless(String(message.reason_message || "The hub has ended this connection.")))];
+    const parts = [hubMessage(message)];
     return [{ log: { parts, word: "hub", at: now } }, { say: { parts } }];
   }
 
@@ -104,8 +105,8 @@ export class Ear {
     const sessions = new Set(said.map((one) => one.session));
     const text =
       missed.how === "again"
-        ? `${said.length} things happened meanwhile in ${count(sessions.size, "session")}. The log has them.`
-        : `${count(sessions.size, "session")} are under way. The list of sessions has them.`;
+        ? phrases.meanwhile(said.length, sessions.size)
+        : phrases.underWay(sessions.size);
     return [...effects, { say: { parts: [own(text)] } }];
   }
 
@@ -148,7 +149,7 @@ export class Ear {
     const parts = tell(event, this.verbosity);
     if (parts.length === 0) return;
     // In the log the word says it already.
-    const doubled = parts.length > 1 && parts[0].text.toLowerCase() === `${word}:`;
+    const doubled = parts.length > 1 && parts[0].text.toLowerCase() === `${phrases.words[word]}:`;
     effects.push({ log: entry(event, session, word, this.#named(session, doubled ? parts.slice(1) : parts), now) });
     session.spoken = now;
     effects.push({ hush: session.id });
@@ -167,7 +168,7 @@ export class Ear {
       return;
     }
     const late = same && before === undefined;
-    const parts = late ? [begin("A session of"), named(session.agent), own(`is under way. ${state(session.state)}.`)] : tell(event, this.verbosity);
+    const parts = late ? [begin(phrases.aSessionOf), named(session.agent), own(phrases.isUnderWay(state(session.state)))] : tell(event, this.verbosity);
     if (same && !late) return;
     const told = late ? parts : this.#named(session, parts);
     effects.push({ log: entry(event, session, "state", told, now) });
@@ -185,10 +186,10 @@ export class Ear {
       this.#extended(event, mark, session, now, effects);
       return;
     }
-    const parts = tell(event, this.verbosity);
+    const asked = this.questions.get(mark.reminds_of);
+    const parts = asked === undefined ? tell(event, this.verbosity) : reminder(event, asked, this.verbosity);
     if (parts.length === 0) return;
     effects.push({ log: entry(event, session, "progress", this.#named(session, parts), now) });
-    const asked = this.questions.get(mark.reminds_of);
     if (asked !== undefined) {
       const said = { parts: [...parts, ...asked.title], session: session.id, critical: true, key: `time ${asked.token}` };
       if (asked.mine === undefined) effects.push({ say: said });
@@ -213,8 +214,8 @@ export class Ear {
     question.wished = false;
     if (until <= question.deadline) return;
     question.deadline = until;
-    const left = `About ${duration((until - this.hubTime(now)) / 1000)} are left`;
-    const parts = mine ? [own(`You have more time. ${left}.`)] : [own(`There is more time. ${left} to answer:`), ...question.title];
+    const left = duration((until - this.hubTime(now)) / 1000);
+    const parts = mine ? [own(`${phrases.hasMoreTime} ${phrases.left(left)}`)] : [own(`${phrases.isMoreTime} ${phrases.leftToAnswer(left)}`), ...question.title];
     effects.push({ log: entry(event, session, "ask", parts, now) }, { moved: question });
     if (question.mine === undefined) effects.push({ say: { parts, session: session.id, key: `time ${question.token}` } });
   }
@@ -238,7 +239,7 @@ export class Ear {
       return;
     }
     if (this.questions.size >= MOST_QUESTIONS) {
-      const parts = [own(`More than ${MOST_QUESTIONS} questions are open; a further one is not shown. Without an answer it counts as no.`)];
+      const parts = [own(phrases.tooManyQuestions(MOST_QUESTIONS))];
       effects.push({ log: entry(event, session, "ask", parts, now) }, { say: { parts, critical: true, key: "too many questions" } });
       return;
     }
@@ -247,7 +248,7 @@ export class Ear {
     question.asked = Number.isFinite(asked) ? asked : this.hubTime(now);
     question.deadline = Math.max(question.asked + question.seconds * 1000, this.#moved.get(token) ?? 0);
     this.#moved.delete(token);
-    question.text.push(own(`You have ${duration((question.deadline - this.hubTime(now)) / 1000)}. ${question.otherwise}`));
+    question.text.push(own(`${phrases.youHave(duration((question.deadline - this.hubTime(now)) / 1000))} ${phrases.silence[question.silence]}`));
     this.questions.set(token, question);
     this.#missed?.questions.add(token);
     session.state = "awaiting_input";
@@ -269,7 +270,7 @@ export class Ear {
 
   #ended(event, session, now, effects) {
     session.state = undefined;
-    session.ended = { "session.completed": "Done", "session.errored": "Failed", "session.cancelled": "Stopped" }[kind(event)];
+    session.ended = { "session.completed": "done", "session.errored": "failed", "session.cancelled": "stopped" }[kind(event)];
     for (const question of [...this.questions.values()].filter((one) => one.session === session.id)) {
       this.#settle(question, { by: "cancelled" }, now, effects);
     }
@@ -301,7 +302,7 @@ export class Ear {
     }
     for (const session of this.sessions.values()) {
       if (session.ended === undefined && !missed.sessions.has(session.id)) {
-        session.ended = "Over; how it ended was missed";
+        session.ended = "missed";
         effects.push({ session });
       }
     }
@@ -330,9 +331,7 @@ function asQuestion(event, session, verbosity) {
   } else if (event.context) {
     text.push(theirs(event, event.context));
   }
-  const otherwise = confirms
-    ? `Without an answer it counts as ${event.default_decision === "accept" ? "yes" : "no"}.`
-    : "Without an answer the agent goes on without knowing.";
+  const silence = confirms ? (event.default_decision === "accept" ? "yes" : "no") : "other";
   const body = [...text];
   const words = summary(event, verbosity);
   // It says the same in other words: more to read, for those who want that.
@@ -351,7 +350,7 @@ function asQuestion(event, session, verbosity) {
     title,
     body,
     text,
-    otherwise,
+    silence,
     details,
     seconds,
     allowed,
@@ -364,32 +363,31 @@ function asQuestion(event, session, verbosity) {
 }
 
 function risk(event) {
-  const level = { high: "High risk.", medium: "Medium risk.", low: "Low risk." }[event.risk_level] ?? "";
+  const level = Object.hasOwn(phrases.risk, event.risk_level) ? phrases.risk[event.risk_level] : "";
   const irreversible = event.irreversible === true || event.reversibility === "irreversible";
   const back = irreversible
-    ? "It cannot be undone."
-    : { reversible: "It can be undone.", reversible_with_effort: "It can be undone, with effort." }[event.reversibility] ?? "";
-  return [level, back].filter(Boolean).join(" ") || "The agent does not say how risky it is.";
+    ? phrases.undone.never
+    : { reversible: phrases.undone.easily, reversible_with_effort: phrases.undone.hardly }[event.reversibility] ?? "";
+  return [level, back].filter(Boolean).join(" ") || phrases.riskUnsaid;
 }
 
 function outcome(question, decision, by) {
-  const yes = decision === "accept";
-  const became = question.confirms ? (yes ? "accepted" : "rejected") : "answered";
+  const became = question.confirms ? (decision === "accept" ? "accepted" : "rejected") : "answered";
   const mine = question.mine !== undefined && (!question.confirms || question.mine === decision);
   switch (by) {
     case "reply":
-      return mine ? `You ${became} this:` : `Somebody else ${became} this:`;
+      return mine ? phrases[became].mine : phrases[became].elses;
     case "timeout":
-      return question.confirms ? `Nobody answered in time, so this was ${became}:` : "Nobody answered this in time:";
+      return phrases.late[became] ?? phrases.late.other;
     case "closure":
     case "unreachable":
-      return question.confirms ? `Nobody was left to answer, so this was ${became}:` : "Nobody was left to answer this:";
+      return phrases.nobody[became] ?? phrases.nobody.other;
     case "cancelled":
-      return "This question was withdrawn:";
+      return phrases.withdrawn;
     case "elsewhere":
-      return "This question was settled while you were not connected:";
+      return phrases.elsewhere;
     default:
-      return question.confirms && decision !== undefined ? `This was ${became}:` : "This question is over:";
+      return question.confirms && decision !== undefined ? phrases[became].other : phrases.answered.other;
   }
 }
 
@@ -403,8 +401,19 @@ function entry(event, session, word, parts, now) {
   return { parts, word, session: session.id, agent: session.agent, at: Number.isFinite(at) ? at : now };
 }
 
-function count(number, word) {
-  return number === 1 ? `1 ${word}` : `${number} ${word}s`;
+/** That little time is left: in the hub's words, which are English, or for others in ours. */
+function reminder(event, question, verbosity) {
+  const parts = tell(event, verbosity);
+  const at = Date.parse(event.timestamp);
+  if (!Number.isFinite(at) || parts.every((part) => part.lang.split("-")[0].toLowerCase() === phrases.lang)) return parts;
+  return [own(phrases.leftToAnswer(duration((question.deadline - at) / 1000)))];
+}
+
+/** What the hub says that is no event: in its own words, which are English, or for others in ours. */
+function hubMessage({ type, reason_code: reason, reason_message: words }) {
+  const known = type === "sayso:gap" ? "gap" : reason;
+  if (phrases.lang !== "en" && Object.hasOwn(phrases.hubSays, known)) return own(phrases.hubSays[known]);
+  return words ? hubs(words) : own(phrases.hubEnded);
 }
 
 export { plain };

@@ -1,5 +1,6 @@
 // The log: everything that was heard, in order, to be walked by keyboard. It is no live region; what is to be heard is said elsewhere.
 
+import { phrases } from "./phrases.js";
 import { spans } from "./voice.js";
 
 /** Entries that are kept. */
@@ -44,12 +45,16 @@ export class Log {
     this.#list.append(...this.#waiting.splice(0, AT_ONCE).map(item));
     if (this.#waiting.length > 0) this.#timer = setTimeout(() => this.#draw(), TOGETHER);
     this.#trim();
-    if (this.#droppedCount > 0) {
-      this.#dropped.hidden = false;
-      this.#dropped.textContent = `${this.#droppedCount} older entries were dropped; ${MOST_ENTRIES} are kept.`;
-    }
+    this.translate();
     if (follows) this.#setCurrent(this.#list.lastElementChild);
     if (follows && this.#atEnd) this.#list.scrollTop = this.#list.scrollHeight;
+  }
+
+  /** Says how much is not kept, in the language in use. Entries stay in that in which they were heard. */
+  translate() {
+    if (this.#droppedCount === 0) return;
+    this.#dropped.hidden = false;
+    this.#dropped.textContent = phrases.dropped(this.#droppedCount, MOST_ENTRIES);
   }
 
   #trim() {
@@ -108,7 +113,8 @@ function item(entry) {
   time.textContent = at.toLocaleTimeString("en-GB");
   const word = document.createElement("span");
   word.className = "word";
-  word.textContent = `${entry.word}:`;
+  word.lang = phrases.lang;
+  word.textContent = `${phrases.words[entry.word]}:`;
   line.append(time, " ", word, " ", ...spans(entry.parts));
   return line;
 }

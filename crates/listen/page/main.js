@@ -3,12 +3,13 @@
 import { Settings, askForm, by, capabilities, signIn } from "./controls.js";
 import { Ear } from "./ear.js";
 import { Log } from "./log.js";
+import { phrases, speak, translate } from "./phrases.js";
 import { Questions } from "./questions.js";
 import { Queue } from "./queue.js";
 import { Sessions } from "./sessions.js";
 import { Stream } from "./stream.js";
-import { Voice } from "./voice.js";
-import { own } from "./words.js";
+import { Voice, put } from "./voice.js";
+import { because, own, together } from "./words.js";
 
 /** A lost connection is told if it does not come back by itself in that time. */
 const LOST = 2000;
@@ -28,6 +29,7 @@ const log = new Log(by("log-list"), by("log-dropped"));
 let typed = 0;
 let lost;
 let toldLost = false;
+let connection = { name: "notConnected", why: undefined };
 
 const stream = new Stream(
   {
@@ -40,7 +42,7 @@ const stream = new Stream(
   {
     event: (event) => perform(ear.hear(event, clock())),
     message: (message) => perform(ear.message(message, clock())),
-    unreadable: () => tell("The hub sent something that this page cannot read.", "hub"),
+    unreadable: () => tell([own(phrases.unreadable)], "hub"),
     catchUp: (how) => ear.catchUp(how, clock()),
     caughtUp: () => perform(ear.caughtUp(clock())),
     accepted,
@@ -49,16 +51,16 @@ const stream = new Stream(
 );
 
 apply(settings.now);
-askForm((why) => voice.say({ parts: [own(why)], critical: true }));
+askForm((why) => voice.say({ parts: [why], critical: true }));
 signIn(
   () => {
     keep(true);
     by("sign-in").hidden = true;
     by("questions-title").focus();
-    voice.say({ parts: [own("You are signed in.")], until: clock() + 5000 });
+    voice.say({ parts: [own(phrases.signedIn)], until: clock() + 5000 });
     stream.wake();
   },
-  (why) => voice.say({ parts: [own(why)], critical: true }),
+  (why) => voice.say({ parts: [why], critical: true }),
 );
 by("sign-out").addEventListener("click", async () => {
   await fetch("/logout", { method: "POST" });
@@ -83,9 +85,8 @@ function perform(effects) {
   }
 }
 
-/** Our own words, said and logged. */
-function tell(text, word, more = {}) {
-  const parts = [own(text)];
+/** Said and logged. */
+function tell(parts, word, more = {}) {
   log.add({ parts, word, at: clock() });
   voice.say({ parts, ...more });
 }
@@ -111,12 +112,20 @@ async function stop(session) {
     await stream.send({ type: "sayso:session.stop", session_id: session, timestamp });
     return true;
   } catch (error) {
-    tell(`The agent could not be stopped. ${error.message}`, "hub", { critical: true });
+    tell(together([own(phrases.notStopped), because(error)]), "hub", { critical: true });
     return false;
   }
 }
 
-function apply({ verbosity, pace, quiet }) {
+function apply({ verbosity, pace, quiet, languages }) {
+  if (speak(languages) || document.documentElement.lang !== phrases.lang) {
+    translate(document);
+    settings.nameLanguages();
+    questions.translate();
+    sessions.translate();
+    log.translate();
+    showConnection();
+  }
   ear.verbosity = verbosity;
   ear.quiet = quiet;
   queue.pace = pace;
@@ -124,25 +133,27 @@ function apply({ verbosity, pace, quiet }) {
 
 async function changed(now) {
   apply(now);
-  const result = by("settings-result");
+  let parts;
   try {
     await stream.renegotiate(capabilities(now));
-    result.textContent = "The hub follows these settings now.";
+    parts = [own(phrases.follows)];
   } catch (error) {
-    result.textContent = `The hub could not be told. ${error.message}`;
+    parts = together([own(phrases.notTold), because(error)]);
   }
-  voice.say({ parts: [own(result.textContent)], key: "settings" });
+  put(by("settings-result"), parts);
+  voice.say({ parts, key: "settings" });
 }
 
 /** What the hub agreed to may be less than was asked for. */
 function accepted(honored) {
   if (honored.supports_confirmation_reply === false) {
-    tell("You can listen here, but not answer: your token is for listening only.", "hub");
+    tell([own(phrases.listenOnly)], "hub");
   }
 }
 
 function state(name, why) {
-  const line = by("connection");
+  connection = { name, why };
+  showConnection();
   if (name !== "lost") {
     clearTimeout(lost);
     lost = undefined;
@@ -150,30 +161,42 @@ function state(name, why) {
   by("sign-in").hidden = name !== "signIn";
   switch (name) {
     case "connected":
-      line.textContent = "Connected.";
-      if (toldLost) tell("Connected again.", "hub", { key: "connection" });
+      if (toldLost) tell([own(phrases.connectedAgain)], "hub", { key: "connection" });
       toldLost = false;
       break;
     case "connecting":
-      line.textContent = "Connecting.";
       break;
     case "signIn":
-      line.textContent = why;
       keep(false);
       by("sign-in-title").focus();
       break;
     case "refused":
-      line.textContent = `The hub does not let you listen. ${why}`;
-      tell(line.textContent, "hub", { key: "refused" });
+      tell(ofConnection(), "hub", { key: "refused" });
       break;
     default:
-      line.textContent = "The connection to the hub is lost. Trying again.";
       if (!toldLost) {
         lost ??= setTimeout(() => {
           toldLost = true;
-          tell(line.textContent, "hub", { critical: true, key: "connection" });
+          tell(ofConnection(), "hub", { critical: true, key: "connection" });
         }, LOST);
       }
+  }
+}
+
+function showConnection() {
+  put(by("connection"), ofConnection());
+}
+
+/** How it stands with the connection. */
+function ofConnection() {
+  const { name, why } = connection;
+  switch (name) {
+    case "signIn":
+      return [because(why)];
+    case "refused":
+      return together([own(phrases.refused), because(why)]);
+    default:
+      return [own(phrases[name])];
   }
 }
 

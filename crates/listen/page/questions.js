@@ -1,8 +1,9 @@
 // Open questions: a list of them, and a dialog for one at a time. Each dialog is made for its question and knows no other, so an answer
 // cannot go astray. Focus is on the question's text: whoever presses Enter or Space by chance answers nothing.
 
-import { spans } from "./voice.js";
-import { begin, duration, named, own } from "./words.js";
+import { phrases } from "./phrases.js";
+import { put, spans } from "./voice.js";
+import { because, begin, duration, named, own } from "./words.js";
 
 /** Questions that are listed; the others wait until one of these is settled. */
 const MOST_LISTED = 50;
@@ -17,7 +18,7 @@ export class Questions {
   #open = new Map();
   #dialog;
 
-  /** `hub` has `reply(question, answer)`, `extend(question)`, `stop(session)` and `time()`; `voice` is told what to say. */
+  /** `hub` has `reply(question, answer)`, `extend(question)`, `stop(session)` and `time()`; `voice` is told what to phrases. */
   constructor(hub, voice) {
     this.#hub = hub;
     this.#voice = voice;
@@ -46,9 +47,9 @@ export class Questions {
     // Many are told by their number; each is shown when its turn comes.
     const more = this.#voice.drop((one) => one.show !== undefined);
     if (more > 0) {
-      return [own(`${more + 1} more questions came. ${this.#open.size} are open; the list of questions has them.`)];
+      return [own(phrases.moreCame(more + 1, this.#open.size))];
     }
-    return [begin("Another question, from"), named(question.agent, ": "), ...question.title, own(`${this.#open.size} questions are open.`)];
+    return [begin(phrases.anotherFrom), named(question.agent, ": "), ...question.title, own(phrases.areOpen(this.#open.size))];
   }
 
   /** A question is over; whoever is looking at it is told how. */
@@ -66,6 +67,12 @@ export class Questions {
     this.#voice.hush();
   }
 
+  /** Says all that is listed again, in the language in use. A dialog that is open stays as it is: it is being read. */
+  translate() {
+    for (const button of document.querySelectorAll("#question-list button")) button.textContent = phrases.answer;
+    this.#draw();
+  }
+
   get size() {
     return this.#open.size;
   }
@@ -77,7 +84,7 @@ export class Questions {
       answer: (dialog, answer) => this.#answer(dialog, question, answer),
       extend: (dialog) => this.#extend(dialog, question),
       stop: (dialog) => this.#stop(dialog, question),
-      later: () => this.#voice.say({ parts: [own("The question stays open. It is in the list of questions.")] }),
+      later: () => this.#voice.say({ parts: [own(phrases.staysOpen)] }),
       closed: () => this.#closed(before),
     });
     this.#voice.moveInto(this.#dialog.element);
@@ -96,12 +103,12 @@ export class Questions {
 
   async #answer(dialog, question, answer) {
     question.mine = answer.decision ?? "answer";
-    dialog.fail("");
+    dialog.fail([]);
     try {
       await this.#hub.reply(question, answer);
     } catch (error) {
       question.mine = undefined;
-      dialog.fail(`The answer could not be sent. ${error.message} The question is still open.`);
+      dialog.fail([own(phrases.notSent), because(error), own(phrases.stillOpen)]);
       return;
     }
     if (this.#dialog === dialog) dialog.close();
@@ -110,7 +117,7 @@ export class Questions {
         if (!this.#open.has(question.token)) return;
         question.mine = undefined;
         this.#draw();
-        this.#voice.say({ parts: [own("The hub has not confirmed your answer. The question is still open:"), ...question.title], critical: true });
+        this.#voice.say({ parts: [own(phrases.unconfirmed), ...question.title], critical: true });
       }, UNCONFIRMED),
     );
     this.#draw();
@@ -119,7 +126,7 @@ export class Questions {
   /** Asks for more time. It is had once the hub says so, which tells everybody (`moved`). */
   async #extend(dialog, question) {
     if (question.deadline >= question.asked + question.seconds * 1000 * MOST_TIMES) {
-      this.#voice.say({ parts: [own(`There is no more time to be had. ${this.#left(question)}`)] });
+      this.#voice.say({ parts: [own(`${phrases.noMoreTime} ${this.#left(question)}`)] });
       return;
     }
     question.wished = true;
@@ -127,25 +134,25 @@ export class Questions {
       await this.#hub.extend(question);
     } catch (error) {
       question.wished = false;
-      dialog.fail(`More time could not be asked for. ${error.message}`);
+      dialog.fail([own(phrases.noMoreTimeAsked), because(error)]);
       return;
     }
     question.timers.push(
       setTimeout(() => {
         if (!question.wished) return;
         question.wished = false;
-        this.#voice.say({ parts: [own(`The hub has not given more time. ${this.#left(question)}`)] });
+        this.#voice.say({ parts: [own(`${phrases.notGiven} ${this.#left(question)}`)] });
       }, UNCONFIRMED),
     );
   }
 
   async #stop(dialog, question) {
     const stopped = await this.#hub.stop(question.session);
-    if (!stopped) dialog.fail("The agent could not be stopped. Try again.");
+    if (!stopped) dialog.fail([own(phrases.notStopped), own(phrases.tryAgain)]);
   }
 
   #left(question) {
-    return `About ${duration((question.deadline - this.#hub.time()) / 1000)} are left.`;
+    return phrases.left(duration((question.deadline - this.#hub.time()) / 1000));
   }
 
   #draw() {
@@ -156,7 +163,7 @@ export class Questions {
     for (const question of shown) {
       const item = known.get(question.token) ?? list.appendChild(this.#item(question));
       known.delete(question.token);
-      item.querySelector(".sent").textContent = question.mine === undefined ? "" : "Your answer was sent.";
+      item.querySelector(".sent").textContent = question.mine === undefined ? "" : phrases.wasSent;
     }
     for (const item of known.values()) {
       if (item.contains(document.activeElement)) document.getElementById("questions-title").focus();
@@ -164,16 +171,16 @@ export class Questions {
     }
     const more = this.#open.size - shown.length;
     none.hidden = this.#open.size > 0 && more === 0;
-    none.textContent = more > 0 ? `${more} more questions wait until one of these is answered.` : "No question is open.";
+    none.textContent = more > 0 ? phrases.moreWait(more) : phrases.noneOpen;
     const open = this.#open.size;
-    document.title = `${open === 0 ? "" : open === 1 ? "1 question, " : `${open} questions, `}Listening to your agents`;
+    document.title = open === 0 ? phrases.title : phrases.titleWith(open);
   }
 
   #item(question) {
     const item = element("li", {});
     item.dataset.token = question.token;
     const title = element("p", { id: `question-${question.token}` }, spans([named(question.agent, ": "), ...question.title]));
-    const button = element("button", { type: "button", id: `answer-${question.token}` }, ["Answer"]);
+    const button = element("button", { type: "button", id: `answer-${question.token}` }, [phrases.answer]);
     button.setAttribute("aria-labelledby", `${button.id} ${title.id}`);
     button.addEventListener("click", () => {
       question.later = false;
@@ -220,31 +227,34 @@ class Dialog {
     this.#acts.closed();
   }
 
+  /** What went wrong, in parts; none where nothing does any more. */
   fail(why) {
-    this.#error.textContent = why;
-    if (why !== "") this.#say(why);
+    put(this.#error, why);
+    if (why.length > 0) this.#say(why);
   }
 
   /** Somebody or something else has settled it: nothing can be answered any more. */
   over(outcome) {
     this.#text.replaceChildren(element("p", {}, spans(outcome)));
-    const close = element("button", { type: "button" }, ["Close"]);
+    const close = element("button", { type: "button" }, [phrases.close]);
     close.addEventListener("click", () => this.close());
     // How it ended is said, not read: a dialog that has the focus already is not read again.
     const lost = this.#answers.contains(document.activeElement);
     this.#answers.replaceChildren(close);
     if (lost) close.focus();
     this.#error.textContent = "";
-    this.element.querySelector("#dialog-title").textContent = "This question is over";
+    this.element.querySelector("#dialog-title").textContent = phrases.isOver;
   }
 
   showTime() {
-    this.#time.textContent = `${this.#acts.left()} ${this.question.otherwise}`;
+    this.#time.textContent = `${this.#acts.left()} ${phrases.silence[this.question.silence]}`;
   }
 
-  #say(text) {
+  #say(parts) {
     const region = this.element.querySelector("[aria-live=assertive]");
-    region.replaceChildren(element("p", {}, [text]));
+    const line = element("p", {});
+    put(line, parts);
+    region.replaceChildren(line);
   }
 
   #key(event) {
@@ -264,15 +274,15 @@ class Dialog {
 
   #fill() {
     const { question } = this;
-    const title = element("h2", { id: "dialog-title" }, spans([begin("Question from"), named(question.agent)]));
+    const title = element("h2", { id: "dialog-title" }, spans([begin(phrases.questionFrom), named(question.agent)]));
     const lines = question.body.map((part) => element("p", { dir: part.dir ?? "" }, spans([part])));
     this.#text.append(...lines, this.#time);
     this.showTime();
     if (question.confirms) this.#confirm();
     else this.#clarify();
-    const more = this.#button("More time", () => this.#acts.extend(this));
-    const stop = this.#button("Stop the agent", () => this.#acts.stop(this));
-    const later = this.#button("Answer later", () => this.#later());
+    const more = this.#button(phrases.moreTime, () => this.#acts.extend(this));
+    const stop = this.#button(phrases.stopAgent, () => this.#acts.stop(this));
+    const later = this.#button(phrases.later, () => this.#later());
     this.#answers.append(element("p", { className: "buttons" }, [more, stop, later]));
     const details = element("p", { className: "details" }, spans(question.details));
     const polite = element("div", {});
@@ -286,8 +296,8 @@ class Dialog {
   #confirm() {
     const { allowed } = this.question;
     const buttons = [];
-    if (allowed.includes("reject")) buttons.push(this.#button("No, reject it", () => this.#acts.answer(this, { decision: "reject" })));
-    if (allowed.includes("accept")) buttons.push(this.#button("Yes, accept it", () => this.#acts.answer(this, { decision: "accept" })));
+    if (allowed.includes("reject")) buttons.push(this.#button(phrases.noReject, () => this.#acts.answer(this, { decision: "reject" })));
+    if (allowed.includes("accept")) buttons.push(this.#button(phrases.yesAccept, () => this.#acts.answer(this, { decision: "accept" })));
     this.#answers.append(element("p", { className: "buttons decide" }, buttons));
   }
 
@@ -296,12 +306,12 @@ class Dialog {
     const answer = (response) => this.#acts.answer(this, { response });
     const form = element("form", { noValidate: true });
     if (kinds.includes("yes_no")) {
-      const [no, yes] = [this.#button("No", () => answer(false)), this.#button("Yes", () => answer(true))];
+      const [no, yes] = [this.#button(phrases.no, () => answer(false)), this.#button(phrases.yes, () => answer(true))];
       form.append(element("p", { className: "buttons decide" }, [no, yes]));
     }
     if (kinds.includes("multiple_choice") && choices.length > 0) {
       // Orca puts a space after a paragraph, and none after a legend or a group: "Choose oneLagos".
-      const set = element("div", { className: "choices" }, [element("p", { id: "choices-title" }, ["Choose one:"])]);
+      const set = element("div", { className: "choices" }, [element("p", { id: "choices-title" }, [phrases.chooseOne])]);
       set.setAttribute("role", "radiogroup");
       set.setAttribute("aria-labelledby", "choices-title");
       choices.forEach(({ value, label }, index) => {
@@ -315,13 +325,13 @@ class Dialog {
     const numeric = kinds.includes("numeric");
     if (numeric || kinds.includes("freetext")) {
       const words = kinds.includes("freetext");
-      const text = words ? (kinds.length > 1 ? "Or in your own words" : "Your answer") : "Your answer, a number";
+      const text = words ? (kinds.length > 1 ? phrases.inYourWords : phrases.yourAnswer) : phrases.yourNumber;
       const input = element("input", { type: "text", id: "response", autocomplete: "off", dir: "auto", maxLength: 16384 });
       if (!words) input.inputMode = "decimal";
       input.setAttribute("aria-describedby", "dialog-error");
       form.append(element("p", {}, [element("label", { htmlFor: "response" }, [text]), input]));
     }
-    if (form.querySelector("input") !== null) form.append(element("p", { className: "buttons" }, [element("button", { type: "submit" }, ["Send the answer"])]));
+    if (form.querySelector("input") !== null) form.append(element("p", { className: "buttons" }, [element("button", { type: "submit" }, [phrases.send])]));
     form.addEventListener("submit", (event) => {
       event.preventDefault();
       const response = this.#response(form, kinds);
@@ -334,15 +344,15 @@ class Dialog {
     const typed = form.querySelector("#response")?.value.trim() ?? "";
     const chosen = form.querySelector("input[name=choice]:checked")?.value;
     const wrong = (why) => {
-      this.fail(why);
+      this.fail([own(why)]);
       form.querySelector("#response, input")?.focus();
       return undefined;
     };
-    if (typed === "") return chosen ?? wrong("There is no answer yet.");
+    if (typed === "") return chosen ?? wrong(phrases.noAnswerYet);
     if (!kinds.includes("numeric")) return typed;
     const number = Number(typed.replace(",", "."));
     if (Number.isFinite(number)) return number;
-    return kinds.includes("freetext") ? typed : wrong("This is not a number.");
+    return kinds.includes("freetext") ? typed : wrong(phrases.notANumber);
   }
 
   #button(text, act) {

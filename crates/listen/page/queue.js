@@ -1,6 +1,9 @@
 // What waits to be said. One thing at a time, at the person's pace; what is critical goes before all that waits and is never left out.
 // No clock is read here: time comes in with every call, in milliseconds.
 
+import { phrases } from "./phrases.js";
+import { own } from "./words.js";
+
 /** So many things wait at most; beyond, the oldest that is not critical goes unsaid, and that is said. */
 export const MOST_WAITING = 40;
 
@@ -119,8 +122,7 @@ export class Queue {
   #tellUnsaid() {
     const count = this.#unsaid;
     this.#unsaid = 0;
-    const were = count === 1 ? "1 message was" : `${count} messages were`;
-    return { parts: [{ text: `${were} not read out, because too much came at once. The log has all of it.`, lang: "en" }] };
+    return { parts: [own(phrases.unsaid(count))] };
   }
 }
 

@@ -1,5 +1,6 @@
 // The list of sessions, each with what it does and a button that stops it.
 
+import { phrases } from "./phrases.js";
 import { spans } from "./voice.js";
 import { named, own, state } from "./words.js";
 
@@ -22,6 +23,16 @@ export class Sessions {
     this.#stop = stop;
   }
 
+  /** Says all of it again, in the language in use. */
+  translate() {
+    this.#tellRest();
+    for (const shown of this.#shown.values()) {
+      shown.looks = undefined;
+      if (shown.button !== undefined) shown.button.textContent = phrases.stop;
+      this.#draw(shown.session);
+    }
+  }
+
   update(session) {
     if (session.gone) {
       this.#waiting.delete(session.id);
@@ -34,10 +45,14 @@ export class Sessions {
       this.#waiting.delete(session.id);
       this.#draw(session);
     }
+    this.#tellRest();
+  }
+
+  #tellRest() {
     const more = this.#waiting.size;
     this.#none.hidden = more === 0 && this.#open() > 0;
-    const none = this.#shown.size === 0 ? "No agent is at work." : "No agent is at work now. These have ended:";
-    this.#none.textContent = more === 0 ? none : `${more} more agents are at work. They are listed when others have ended.`;
+    const none = this.#shown.size === 0 ? phrases.nobodyAtWork : phrases.nobodyNow;
+    this.#none.textContent = more === 0 ? none : phrases.moreAtWork(more);
   }
 
   #open() {
@@ -46,13 +61,14 @@ export class Sessions {
 
   #draw(session) {
     const shown = this.#shown.get(session.id) ?? this.#add(session);
+    shown.session = session;
     // Most events change nothing here.
     const looks = JSON.stringify([session.agent, session.title, session.state, session.ended]);
     if (shown.looks === looks) return;
     shown.looks = looks;
-    shown.title.replaceChildren(...spans([named(session.agent, ": "), session.title ?? own("a session that began before you listened.")]));
-    const does = session.ended ?? state(session.state ?? "thinking");
-    shown.state.textContent = session.ended === undefined ? `Now: ${does}.` : `${does}.`;
+    shown.title.replaceChildren(...spans([named(session.agent, ": "), session.title ?? own(phrases.beganBefore)]));
+    const ended = session.ended === undefined ? undefined : `${phrases.ended[session.ended]}.`;
+    shown.state.textContent = ended ?? phrases.now(state(session.state ?? "thinking"));
     if (session.ended === undefined || shown.button === undefined) return;
     if (shown.button === document.activeElement) shown.title.focus();
     shown.button.remove();
@@ -70,7 +86,7 @@ export class Sessions {
     const now = document.createElement("p");
     const button = document.createElement("button");
     button.type = "button";
-    button.textContent = "Stop";
+    button.textContent = phrases.stop;
     button.id = `stop-${session.id}`;
     button.setAttribute("aria-labelledby", `${button.id} ${title.id}`);
     button.addEventListener("click", async (event) => {

@@ -2,6 +2,7 @@
 //
 // The stream is read with `fetch` and not with `EventSource`, which hides signs of life and the reasons of a refusal.
 
+import { phrases } from "./phrases.js";
 import { Blocks } from "./sse.js";
 
 /** The hub gives a sign of life every 15 seconds. */
@@ -46,14 +47,14 @@ export class Stream {
         else await this.#listen();
       } catch (error) {
         if (error instanceof Refused) {
-          this.#ears.state(error.signIn ? "signIn" : "refused", error.message);
+          this.#ears.state(error.signIn ? "signIn" : "refused", error);
           if (error.signIn || error.final) {
             await new Promise((wake) => (this.#wake = wake));
             this.#failures = 0;
             continue;
           }
         } else {
-          this.#ears.state("lost", "");
+          this.#ears.state("lost");
         }
         const wait = WAITS[Math.min(this.#failures, WAITS.length - 1)];
         this.#failures += 1;
@@ -75,10 +76,10 @@ export class Stream {
     const body = JSON.stringify({ ...message, subscription_id: this.#subscription });
     const sent = fetch("/aaep/v1/replies", { method: "POST", headers: { "Content-Type": "application/json" }, body });
     const answer = await sent.catch(() => {
-      throw new Error("The hub cannot be reached.");
+      throw new Error(phrases.unreachable);
     });
-    if (answer.status === 401) throw new Refused("You are not signed in any more.", { signIn: true });
-    if (!answer.ok) throw new Error(await reason(answer));
+    if (answer.status === 401) throw new Refused(phrases.signedOut, { signIn: true });
+    if (!answer.ok) throw await reason(answer);
     return answer.status === 200 ? answer.json() : undefined;
   }
 
@@ -90,7 +91,7 @@ export class Stream {
   }
 
   async #subscribe() {
-    this.#ears.state("connecting", "");
+    this.#ears.state("connecting");
     const body = JSON.stringify({
       type: "subscription.request",
       aaep_version: "1.0.0",
@@ -100,9 +101,9 @@ export class Stream {
     });
     const headers = { "Content-Type": "application/json" };
     const answer = await fetch("/aaep/v1/subscriptions", { method: "POST", headers, body });
-    if (answer.status === 401) throw new Refused("Sign in to listen.", { signIn: true });
-    if (answer.status === 403) throw new Refused(await reason(answer), { final: true });
-    if (!answer.ok) throw new Refused(await reason(answer), {});
+    if (answer.status === 401) throw new Refused(phrases.signInFirst, { signIn: true });
+    if (answer.status === 403) throw refused(await reason(answer), { final: true });
+    if (!answer.ok) throw refused(await reason(answer), {});
     const accepted = await answer.json();
     this.#subscription = accepted.subscription_id;
     this.#last = undefined;
@@ -115,7 +116,7 @@ export class Stream {
     this.#abort = new AbortController();
     const headers = { Accept: "text/event-stream" };
     const answer = await fetch(`/aaep/v1/events?${query}`, { headers, signal: this.#abort.signal, cache: "no-store" });
-    if (answer.status === 401) throw new Refused("Sign in to listen.", { signIn: true });
+    if (answer.status === 401) throw new Refused(phrases.signInFirst, { signIn: true });
     if (answer.status === 429 || answer.status >= 500) throw new Error("not now");
     if (!answer.ok) {
       // The hub does not know this subscription any more; another one tells how things stand.
@@ -202,12 +203,17 @@ class Refused extends Error {
   }
 }
 
-/** Why the hub refused, in its own words. */
+/** The same for a reason of the hub. */
+function refused(why, how) {
+  return Object.assign(new Refused(why.message, how), { isHubs: why.isHubs });
+}
+
+/** Why the hub refused, in its own words, which are marked so. */
 export async function reason(answer) {
   try {
     const problem = await answer.json();
-    return String(problem.title ?? problem.reason_message ?? "");
+    return Object.assign(new Error(String(problem.title ?? problem.reason_message ?? "")), { isHubs: true });
   } catch {
-    return `The hub answered ${answer.status}.`;
+    return new Error(phrases.hubAnswered(answer.status));
   }
 }

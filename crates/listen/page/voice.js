@@ -4,7 +4,8 @@
 // with Orca. `ariaNotify` is left alone: screen readers that do not know it are silent, and there is no way to ask.
 
 
-import { joint } from "./words.js";
+import { phrases } from "./phrases.js";
+import { joint, plain } from "./words.js";
 
 export class Voice {
   #queue;
@@ -87,6 +88,13 @@ export function spans(parts) {
     if (part.dir !== undefined) span.dir = part.dir;
     return index + 1 < all.length ? [span, joint(part)] : [span];
   });
+}
+
+/** Puts parts into an element: as its text, where all of it is in our language. It may stand there when we speak another one. */
+export function put(element, parts) {
+  element.lang = phrases.lang;
+  if (parts.every((part) => part.lang === phrases.lang)) element.textContent = plain(parts);
+  else element.replaceChildren(...spans(parts));
 }
 
 function regions(within) {

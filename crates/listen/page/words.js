@@ -1,24 +1,25 @@
 // What is said of an event: parts, each with its language and direction. The producer's words and ours are never in one part.
 
-/** States that the protocol advises, in our words. Others are told by their names. */
-const STATES = {
-  idle: "Idle",
-  thinking: "Thinking",
-  calling_tool: "Using a tool",
-  writing_output: "Writing an answer",
-  awaiting_input: "Waiting for an answer",
-  deciding: "Deciding",
-  handing_off: "Handing over",
-};
+import { phrases } from "./phrases.js";
 
-/** Our own words. */
+/** Our own words, in the language in use. */
 export function own(text) {
-  return { text, lang: "en" };
+  return { text, lang: phrases.lang };
 }
 
 /** Our own words that go on in the next part. */
 export function begin(text) {
-  return { text, lang: "en", then: " " };
+  return { text, lang: phrases.lang, then: " " };
+}
+
+/** The hub's words, where it has no others. */
+export function hubs(text) {
+  return { text: harmless(String(text)), lang: "en" };
+}
+
+/** Why something failed: in our words, or in those of the hub. */
+export function because(error) {
+  return error.isHubs ? hubs(error.message) : own(error.message);
 }
 
 /** A name in the midst of our words. It may be of any language, and its direction is its own. */
@@ -54,6 +55,12 @@ export function joint({ text, then }) {
   return then ?? (/[\p{P}\s]$/u.test(text) ? " " : ". ");
 }
 
+/** The same with neighbours of one language as one part. */
+export function together(parts) {
+  const same = parts.every((part) => part.lang === parts[0].lang && part.dir === undefined);
+  return same ? [{ ...parts[0], text: plain(parts) }] : parts;
+}
+
 /** The summary that the event means, or the nearest that it has. */
 export function summary(event, verbosity = event.verbosity) {
   const order = { terse: ["terse", "normal", "detailed"], detailed: ["detailed", "normal", "terse"] };
@@ -66,14 +73,14 @@ export function summary(event, verbosity = event.verbosity) {
 
 /** A state in words; one that nobody has heard of by its name. */
 export function state(name) {
-  if (Object.hasOwn(STATES, name)) return STATES[name];
-  return `State ${harmless(String(name)).replaceAll("_", " ")}`;
+  if (Object.hasOwn(phrases.states, name)) return phrases.states[name];
+  return phrases.otherState(harmless(String(name)).replaceAll("_", " "));
 }
 
 /** Who speaks. */
 export function agent(event) {
   const producer = object(event.producer);
-  return harmless(String(producer.agent_name || producer.agent_id || "An agent"));
+  return harmless(String(producer.agent_name || producer.agent_id || phrases.anAgent));
 }
 
 /** The type without its prefix, be it compact or an address. */
@@ -90,12 +97,12 @@ export function tell(event, verbosity) {
   const tool = harmless(String(event.tool ?? "")).replaceAll("_", " ");
   switch (kind(event)) {
     case "session.started":
-      return [named(agent(event)), own("started:"), ...or("a new session.")];
+      return [named(agent(event)), own(phrases.started), ...or(phrases.aNewSession)];
     case "session.completed":
-      return [own("Done:"), ...or("the session is complete.")];
+      return [own(phrases.done), ...or(phrases.isComplete)];
     case "session.errored": {
-      const hint = event.remediation_hint ? [own("What you can do:"), theirs(event, event.remediation_hint)] : [];
-      return [own("Error:"), ...or("the session failed."), ...hint];
+      const hint = event.remediation_hint ? [own(phrases.whatYouCanDo), theirs(event, event.remediation_hint)] : [];
+      return [own(phrases.error), ...or(phrases.hasFailed), ...hint];
     }
     case "session.cancelled":
       return [own(cancelled(event.cancelled_by)), ...said];
@@ -104,48 +111,43 @@ export function tell(event, verbosity) {
     case "progress.updated":
       return said.length > 0 ? said : progress(event);
     case "tool.invoked":
-      return [own("Tool:"), ...or(`using ${tool}.`)];
+      return [own(phrases.tool), ...or(phrases.using(tool))];
     case "tool.completed":
       return finished(event, tool, said);
     case "output.streaming":
       return [theirs(event, event.chunk ?? "", event.language)];
     case "handoff.requested":
-      return [own("Handing over:"), ...(said.length > 0 ? said : [theirs(event, event.reason ?? "")])];
+      return [own(phrases.handingOver), ...(said.length > 0 ? said : [theirs(event, event.reason ?? "")])];
     default:
-      return [own(`${kind(event).replaceAll(/[._:]/g, " ")}:`), ...or("something that this page does not know.")];
+      return [own(phrases.event(kind(event).replaceAll(/[._:]/g, " "))), ...or(phrases.unknown)];
   }
 }
 
 /** How long a wait is, in words. */
 export function duration(seconds) {
   const whole = Math.max(0, Math.round(seconds));
-  if (whole < 120) return whole === 1 ? "1 second" : `${whole} seconds`;
+  if (whole < 120) return phrases.seconds(whole);
   const minutes = Math.round(whole / 60);
-  return minutes < 120 ? `${minutes} minutes` : `${Math.round(minutes / 60)} hours`;
+  return minutes < 120 ? phrases.minutes(minutes) : phrases.hours(Math.round(minutes / 60));
 }
 
 function finished(event, tool, said) {
-  if (event.status === "success") return said.length > 0 ? [own("Tool:"), ...said] : [own(`Tool: ${tool} is done.`)];
-  const how = event.status === "timeout" ? "took too long" : "failed";
+  if (event.status === "success") return said.length > 0 ? [own(phrases.tool), ...said] : [own(phrases.toolDone(tool))];
+  const how = event.status === "timeout" ? phrases.toolLate(tool) : phrases.toolFailed(tool);
   const why = event.error_message ? [theirs(event, event.error_message)] : [];
-  return [own(`Tool ${tool} ${how}:`), ...said, ...why];
+  return [own(how), ...said, ...why];
 }
 
 function progress(event) {
   const progress = object(event.progress);
   if (progress.description) return [theirs(event, progress.description)];
   const steps = Number.isFinite(progress.step) && Number.isFinite(progress.total_steps);
-  if (steps) return [own(`Step ${progress.step} of ${progress.total_steps}.`)];
-  return Number.isFinite(progress.percent) ? [own(`${Math.round(progress.percent)} percent.`)] : [];
+  if (steps) return [own(phrases.stepOf(progress.step, progress.total_steps))];
+  return Number.isFinite(progress.percent) ? [own(phrases.percent(Math.round(progress.percent)))] : [];
 }
 
 function cancelled(by) {
-  const who = {
-    user: "Stopped by a person:",
-    timeout: "Ended, because it took too long:",
-    system: "Ended by the system:",
-  };
-  return who[by] ?? "Cancelled by the agent:";
+  return Object.hasOwn(phrases.cancelled, by) ? phrases.cancelled[by] : phrases.cancelled.other;
 }
 
 /** A tag that can stand in an attribute; nothing where it is none. */

@@ -18,6 +18,8 @@ pub struct Announcement {
     pub text: String,
     /// The language of what the agent said in it, where that is known.
     pub language: Option<Box<str>>,
+    /// What of the text the agent said, where not all of it is in that language: the rest is in sayso's own words.
+    pub quotes: Option<Vec<String>>,
     /// Which way that runs.
     pub direction: TextDirection,
     /// The session that it is about.
@@ -34,6 +36,7 @@ impl Announcement {
             urgency: Urgency::Normal,
             text: text.into(),
             language: None,
+            quotes: None,
             direction: TextDirection::LeftToRight,
             session: None,
             question: None,

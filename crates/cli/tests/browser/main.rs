@@ -25,3 +25,4 @@ mod marks;
 mod relay;
 mod signing_in;
 mod state;
+mod tongues;

@@ -105,8 +105,12 @@ fn without_times(line: &str) -> String {
         if time { word.replace(bare, "TIME") } else { word.to_owned() }
     };
     let line = line.split(' ').map(word).collect::<Vec<_>>().join(" ");
-    match (line.find("About "), line.find(" are left.")) {
-        (Some(from), Some(to)) if from < to => format!("{}About SOME TIME{}", &line[..from], &line[to..]),
-        _ => line,
+    for (before, behind) in [("About ", " are left."), ("Quedan unos ", ". ")] {
+        if let Some(from) = line.find(before).map(|at| at + before.len())
+            && let Some(to) = line[from..].find(behind)
+        {
+            return format!("{}SOME TIME{}", &line[..from], &line[from + to..]);
+        }
     }
+    line
 }

@@ -25,4 +25,5 @@ mod messages;
 mod offers;
 mod person;
 mod scripts;
+mod tongues;
 mod whole;

@@ -8,6 +8,7 @@ use aaep::json::{Kind, Tape, Value, Writer};
 use aaep::session::Session;
 use seal::Digest;
 
+use super::tongues::End;
 use super::{Core, Write};
 use crate::command::Answer;
 use crate::{LineId, Principal};
@@ -162,12 +163,12 @@ impl Core {
     }
 
     /// Ends a session for its agent: what is open in it is closed first, for else its end would not be lawful.
-    pub(super) fn end_with(&mut self, id: &str, last: String, why: &str, now: i64) {
+    pub(super) fn end_with(&mut self, id: &str, end: End, now: i64) {
         let Some(live) = self.sessions.get(id) else { return };
         let mut events: Vec<String> =
-            live.tools.iter().map(|(tool, call)| closed_tool(tool, call.as_deref(), why)).collect();
+            live.tools.iter().map(|(tool, call)| end.of_tool(tool, call.as_deref())).collect();
         events.extend(live.outputs.iter().map(|(id, position)| closed_output(id.as_deref(), *position)));
-        events.push(last);
+        events.push(end.last());
         let said = self.emit(id, &events, None, now).map(drop);
         self.was_said(id, said);
     }
@@ -299,28 +300,6 @@ fn started(root: &Value<'_>) -> String {
             writer.raw(value.source());
         }
     }
-    writer.close_object();
-    writer.finish()
-}
-
-fn closed_tool(tool: &str, call: Option<&str>, why: &str) -> String {
-    let summary = format!("{why} The tool was not done.");
-    let mut writer = Writer::default();
-    writer.open_object();
-    for (name, text) in [
-        ("type", Some("aaep:agent.tool.completed")),
-        ("tool", Some(tool)),
-        ("tool_call_id", call),
-        ("status", Some("error")),
-        ("summary_normal", Some(&summary)),
-        ("error_message", Some(why)),
-    ] {
-        if let Some(text) = text {
-            writer.key(name);
-            writer.text(text);
-        }
-    }
-    english(&mut writer);
     writer.close_object();
     writer.finish()
 }

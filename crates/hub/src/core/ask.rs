@@ -9,6 +9,7 @@ use aaep::{ReplyToken, SubscriptionId};
 use seal::Digest;
 
 use super::told::{self, Told};
+use super::tongues::End;
 use super::{After, Core, Write};
 use crate::Principal;
 use crate::command::{Answer, Output, RequestId};
@@ -173,9 +174,7 @@ impl Core {
                     self.tell(extended.session.as_str(), &told::more_time(&extended, now), now);
                 }
                 Outcome::Stopped(stopped) => {
-                    let said = r#"{"type":"aaep:agent.session.cancelled","cancelled_by":"user","localization_hints":{"primary_language":"en"},"summary_normal":"The person stopped the session."}"#;
-                    let why = "The person stopped the session.";
-                    self.end_with(stopped.session.as_str(), said.to_owned(), why, now);
+                    self.end_with(stopped.session.as_str(), End::Stopped, now);
                 }
                 _ => {}
             }

@@ -21,6 +21,7 @@ mod restore;
 mod running;
 mod subscription;
 mod told;
+mod tongues;
 mod trim;
 mod waits;
 mod watch;

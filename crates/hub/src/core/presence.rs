@@ -4,7 +4,7 @@ use aaep::ReplyToken;
 use aaep::consent::{Answer, By, Resolution, Status};
 
 use super::Core;
-use super::agent::GONE;
+use super::tongues::{self, End};
 use crate::command::RequestId;
 
 /// An agent that comes and goes by single requests counts as there for so long, in milliseconds.
@@ -58,27 +58,17 @@ impl Core {
         if resolution.by != By::Reply || refused {
             return;
         }
-        let said = "The agent is not connected at the moment. It learns of the answer when it is back; until then nothing is done with it.";
-        let said = format!(
-            r#"{{"type":"aaep:agent.progress.updated","urgency":"normal","localization_hints":{{"primary_language":"en"}},"progress":{{"description":"{said}"}},"summary_normal":"{said}"}}"#
-        );
-        self.say_itself(resolution.session.as_str(), &said, &[], now);
+        self.say_itself(resolution.session.as_str(), &tongues::away(), &[], now);
     }
 
-    /// Ends a session whose agent is gone. That it may be tried again is not said: nobody knows how far the agent came.
+    /// Ends a session whose agent is gone.
     pub(super) fn end_for_it(&mut self, id: &str, now: i64) {
         let Some(live) = self.sessions.get(id) else { return };
-        let mut said = "The agent is gone; its session was ended for it.".to_owned();
-        if !live.tools.is_empty() {
-            said += " Whether what it was doing got done is not known.";
-        }
         let unused = |status| matches!(status, Status::Accepted { .. });
-        if self.questions.of_session(&live.id).any(|question| unused(question.status)) {
-            said += " It had a yes, and never said that it used it.";
-        }
-        let last = format!(
-            r#"{{"type":"aaep:agent.session.errored","localization_hints":{{"primary_language":"en"}},"error_category":"unknown","error_code":"{GONE}","recoverable":false,"summary_normal":"{said}"}}"#
-        );
-        self.end_with(id, last, "The agent is gone.", now);
+        let end = End::Gone {
+            under_way: !live.tools.is_empty(),
+            unused_yes: self.questions.of_session(&live.id).any(|question| unused(question.status)),
+        };
+        self.end_with(id, end, now);
     }
 }

@@ -151,14 +151,14 @@ impl Ear {
     pub(super) fn open(&mut self, mut question: Question, event: &Event, now: i64) {
         if let Some(known) = self.questions.iter().find(|known| known.token == question.token) {
             let text = self.phrases.came_again(known.number);
-            let mut again = spoken(event, Kind::Error, text);
+            let mut again = spoken(self.phrases, event, Kind::Error, text);
             again.question = Some(known.number);
             return self.say(again);
         }
         let over = self.session(&question.session).is_some_and(|session| session.ended);
         if over || self.closed.contains(question.token.as_str()) {
             let text = self.phrases.asked_settled(&question.agent);
-            return self.say(spoken(event, Kind::Answer, text));
+            return self.say(spoken(self.phrases, event, Kind::Answer, text));
         }
         if self.questions.len() >= self.limits.questions {
             self.closed.insert(question.token.as_str());
@@ -172,7 +172,7 @@ impl Ear {
                 what,
                 &words::without_answer(self.phrases, &question),
             ]);
-            return self.say(spoken(event, Kind::Error, text));
+            return self.say(spoken(self.phrases, event, Kind::Error, text));
         }
         self.questions_known += 1;
         if let Some(deadline) = self.told_deadline(question.token.as_str()) {
@@ -185,7 +185,7 @@ impl Ear {
         } else {
             words::question(self.phrases, &question, &self.tastes.verbosity, now)
         };
-        let mut announcement = spoken(event, Kind::Ask, text);
+        let mut announcement = spoken(self.phrases, event, Kind::Ask, text);
         announcement.question = Some(question.number);
         self.questions.push(question);
         self.say(announcement);
@@ -226,6 +226,7 @@ impl Ear {
             words::question(self.phrases, question, &self.tastes.verbosity, now),
         );
         again.language.clone_from(&question.language);
+        again.quotes.clone_from(&question.quotes);
         again.direction = question.direction.clone();
         again.urgency = aaep::event::Urgency::Critical;
         Some(again)

@@ -270,6 +270,7 @@ impl Ear {
                 Some("slow_consumer") => self.phrases.hub_lets_go.to_owned(),
                 Some("producer_shutdown") => self.phrases.hub_stops.to_owned(),
                 Some("replaced") => self.phrases.hub_replaces.to_owned(),
+                Some("token_removed") => self.phrases.hub_forgets_token.to_owned(),
                 Some(other) => self.phrases.hub_ends_because(&plain(other, true)),
                 None => self.phrases.hub_ends.to_owned(),
             };

@@ -32,6 +32,8 @@ pub struct Question {
     pub timeout_seconds: u64,
     /// The language of what the agent said.
     pub language: Option<Box<str>>,
+    /// What of it stands among words of sayso's own in another language.
+    pub(super) quotes: Option<Vec<String>>,
     /// Which way that runs.
     pub direction: TextDirection,
     /// The person has answered; what becomes of it is not known yet.
@@ -180,6 +182,7 @@ impl Question {
             deadline: asked.saturating_add(millis),
             timeout_seconds: timeout,
             language: hints.and_then(|hints| hints.primary_language.as_deref()).map(Into::into),
+            quotes: super::words::quotes(phrases, event),
             direction: super::words::direction(event),
             is_answered: false,
             ahead: 0,

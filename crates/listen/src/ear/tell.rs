@@ -6,7 +6,7 @@ use aaep::event::{Event, EventType, Payload, StateChanged, Urgency, Verbosity};
 use super::question::Question;
 use super::track::Session;
 use super::{Ear, words};
-use crate::{Announcement, Kind, plain};
+use crate::{Announcement, Kind, Phrases, plain};
 
 /// A change of state is said if it has lasted so long, and nothing else told of it.
 pub(super) const STATE_LASTS: i64 = 4000;
@@ -40,12 +40,12 @@ impl Ear {
         match &event.payload {
             Payload::SessionStarted(_) => {
                 let text = words::sentences(&[&phrases.session_began(&agent), said_text]);
-                self.say(spoken(event, Kind::Session, text));
+                self.say(spoken(phrases, event, Kind::Session, text));
             }
             Payload::SessionCompleted(_) => {
                 self.end(&session, now);
                 let text = words::sentences(&[&phrases.session_done(&agent), said_text]);
-                self.say(spoken(event, Kind::Session, text));
+                self.say(spoken(phrases, event, Kind::Session, text));
             }
             Payload::SessionCancelled(cancelled) => {
                 self.end(&session, now);
@@ -53,7 +53,7 @@ impl Ear {
                     &words::cancelled(phrases, &agent, &cancelled.cancelled_by),
                     said_text,
                 ]);
-                self.say(spoken(event, Kind::Session, text));
+                self.say(spoken(phrases, event, Kind::Session, text));
             }
             Payload::SessionErrored(error) => {
                 self.end(&session, now);
@@ -64,7 +64,7 @@ impl Ear {
                     parts.extend([phrases.what_you_can_do, hint]);
                 }
                 let text = words::sentences(&parts);
-                self.say(spoken(event, Kind::Error, text));
+                self.say(spoken(phrases, event, Kind::Error, text));
             }
             Payload::StateChanged(change) => self.tell_state(event, change, said.as_deref(), now),
             Payload::ProgressUpdated(update) => {
@@ -77,18 +77,18 @@ impl Ear {
                 if let Some(session) = self.session(&session) {
                     session.doing.clone_from(&text);
                 }
-                self.say(spoken(event, Kind::Tool, text));
+                self.say(spoken(phrases, event, Kind::Tool, text));
             }
             Payload::ToolCompleted(done) => {
                 let text = words::tool_done(phrases, done, said.as_deref());
-                self.say(spoken(event, Kind::Tool, text));
+                self.say(spoken(phrases, event, Kind::Tool, text));
             }
             Payload::OutputStreaming(chunk) => {
                 let kind = chunk.content_type.as_deref().unwrap_or("text/plain");
                 if !kind.starts_with("text/") {
                     if chunk.complete {
                         let text = phrases.sent_data(&agent, &plain(kind, true));
-                        self.say(spoken(event, Kind::Agent, text));
+                        self.say(spoken(phrases, event, Kind::Agent, text));
                     }
                     return;
                 }
@@ -100,7 +100,7 @@ impl Ear {
                 }
                 let text = plain(&chunk.chunk, false);
                 if !text.is_empty() {
-                    self.say(spoken(event, Kind::Agent, text));
+                    self.say(spoken(phrases, event, Kind::Agent, text));
                 }
             }
             Payload::AwaitingConfirmation(asked) => {
@@ -115,12 +115,12 @@ impl Ear {
                 let handing = words::handoff(phrases, &agent, request);
                 let said = if said_text == reason { "" } else { said_text };
                 let text = words::sentences(&[&handing, said, phrases.the_reason, &reason]);
-                self.say(spoken(event, Kind::Handoff, text));
+                self.say(spoken(phrases, event, Kind::Handoff, text));
             }
             _ => {
                 let kind = if event.envelope.event_type.is_critical() { Kind::Error } else { Kind::Notice };
                 let text = words::unknown(phrases, event);
-                self.say(spoken(event, kind, text));
+                self.say(spoken(phrases, event, kind, text));
             }
         }
     }
@@ -139,7 +139,7 @@ impl Ear {
         let text = said.unwrap_or(&doing).to_owned();
         session.doing =
             said.map_or_else(|| words::state(phrases, phrases.it, &change.to_state), str::to_owned);
-        let mut announcement = spoken(event, Kind::Agent, text.clone());
+        let mut announcement = spoken(phrases, event, Kind::Agent, text.clone());
         if change.from_state == change.to_state && !asked {
             // Who joins late, or comes back after a gap, is told how things stand.
             announcement.text = words::sentences(&[&doing, said.unwrap_or_default()]);
@@ -175,7 +175,7 @@ impl Ear {
             Verbosity::Terse => PROGRESS_TERSE,
             _ => PROGRESS,
         };
-        let mut announcement = spoken(event, Kind::Progress, text);
+        let mut announcement = spoken(self.phrases, event, Kind::Progress, text);
         if event.envelope.urgency.is_none() {
             announcement.urgency = Urgency::Background;
         }
@@ -231,7 +231,7 @@ impl Ear {
 }
 
 /// An announcement of an event.
-pub(super) fn spoken(event: &Event, kind: Kind, text: String) -> Announcement {
+pub(super) fn spoken(phrases: &Phrases, event: &Event, kind: Kind, text: String) -> Announcement {
     let urgency = if event.envelope.event_type.is_critical() {
         Urgency::Critical
     } else {
@@ -240,6 +240,7 @@ pub(super) fn spoken(event: &Event, kind: Kind, text: String) -> Announcement {
     let mut announcement = Announcement::own(kind, text);
     announcement.urgency = urgency;
     announcement.language = words::language(event);
+    announcement.quotes = words::quotes(phrases, event);
     announcement.direction = words::direction(event);
     announcement.session = Some(event.envelope.session_id.clone());
     if matches!(event.envelope.event_type, EventType::StateChanged) && event.envelope.urgency.is_none() {

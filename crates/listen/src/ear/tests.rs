@@ -147,6 +147,29 @@ fn each_end_has_its_own_words() {
 }
 
 #[test]
+fn our_words_are_the_persons_and_the_agents_are_told_apart_where_they_are_of_another_language() {
+    let mut stage = Stage::new();
+    stage.ear.set_tastes(Tastes { languages: vec!["es".to_owned()], ..Tastes::default() });
+    let event = stage.event("session.started", r#""summary_normal":"Paying Ben""#);
+    stage.ear.hear(&event, stage.now);
+    let said = stage.ear.next(stage.now).unwrap();
+    assert_eq!(said.text, "Bank ha empezado. Paying Ben.");
+    assert_eq!(said.language.as_deref(), Some("en"));
+    assert_eq!(said.quotes, Some(vec!["Paying Ben".to_owned()]));
+    let event = stage.event("awaiting.confirmation", &confirmation("rpl_1"));
+    stage.ear.hear(&event, stage.now);
+    let asked = stage.ear.next(stage.now).unwrap();
+    let again = stage.ear.repeat(1, stage.now).unwrap();
+    assert_eq!((&asked.text, &asked.quotes), (&again.text, &again.quotes));
+    let quotes = asked.quotes.unwrap();
+    for quote in ["May I pay Ben?", "Send 5 euro to Ben", "It is gone."] {
+        assert!(asked.text.contains(quote) && quotes.iter().any(|one| one == quote), "{quote}: {quotes:?}");
+    }
+    let english = Stage::new().hear("session.started", r#""summary_normal":"Paying Ben""#);
+    assert_eq!(english, ["session: Bank has begun. Paying Ben."]);
+}
+
+#[test]
 fn words_are_in_the_persons_language_where_there_are_such() {
     let mut ear =
         Ear::new(Tastes { languages: vec!["es".to_owned()], ..Tastes::default() }, Limits::default());

@@ -34,6 +34,44 @@ pub(super) fn language(event: &Event) -> Option<Box<str>> {
     event.envelope.localization_hints.as_ref()?.primary_language.as_deref().map(Into::into)
 }
 
+/// What the agent says in an event, as it may stand among our words; nothing where both are of one language, so that nobody needs
+/// to tell them apart.
+pub(super) fn quotes(phrases: &Phrases, event: &Event) -> Option<Vec<String>> {
+    let language = language(event)?;
+    if phrases.speaks(&language) {
+        return None;
+    }
+    if let Payload::OutputStreaming(chunk) = &event.payload {
+        return Some(vec![plain(&chunk.chunk, false)]);
+    }
+    let text = event.to_json();
+    let mut tape = Tape::default();
+    let doc = tape.read(&text).ok()?;
+    let root = doc.root();
+    let said = |value: aaep::json::Value<'_>| value.text().map(|text| plain(&text, true));
+    let mut all: Vec<_> = QUOTED.iter().filter_map(|name| said(root.member(name)?)).collect();
+    all.extend(root.member("progress").and_then(|it| it.member("description")).and_then(said));
+    let choices = root.member("choices");
+    all.extend(choices.iter().flat_map(aaep::json::Value::items).filter_map(|it| said(it.member("label")?)));
+    all.retain(|text| text.chars().any(char::is_alphanumeric));
+    Some(all)
+}
+
+/// The members in which an agent says something.
+const QUOTED: [&str; 11] = [
+    "summary_detailed",
+    "summary_normal",
+    "summary_terse",
+    "action",
+    "consequence",
+    "question",
+    "context",
+    "default_response",
+    "reason",
+    "remediation_hint",
+    "error_message",
+];
+
 /// The summary for a verbosity, or the nearest that there is.
 macro_rules! summary {
     ($payload:expr, $normal:expr, $verbosity:expr) => {{

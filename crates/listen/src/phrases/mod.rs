@@ -87,6 +87,7 @@ catalogue! {
         hub_lets_go,
         hub_stops,
         hub_replaces,
+        hub_forgets_token,
         hub_ends,
         // Of a question.
         what_it_would_do,
@@ -171,6 +172,10 @@ catalogue! {
         no_hub,
         asked_too_much,
         auto_none,
+        // What is done without a person, at the end of a sentence of the command line.
+        auto_accepts,
+        auto_rejects,
+        auto_is_silent,
         nothing_spoken,
         nothing_said,
         silence,
@@ -403,16 +408,18 @@ impl Phrases {
     /// assert_eq!(Phrases::of(&["fr".to_owned(), "en-GB".to_owned()]).language(), "en");
     /// ```
     pub fn of(languages: &[String]) -> &'static Self {
-        let spoken = |language: &String| {
-            let primary = language.split('-').next().unwrap_or_default();
-            Self::every().find(|phrases| phrases.tag.eq_ignore_ascii_case(primary))
-        };
+        let spoken = |language: &String| Self::every().find(|phrases| phrases.speaks(language));
         languages.iter().find_map(spoken).unwrap_or(&en::ENGLISH)
     }
 
     /// All of them, one for each language.
     pub(crate) fn every() -> impl Iterator<Item = &'static Self> {
         ALL.into_iter()
+    }
+
+    /// Whether a tag names this language, whatever its region.
+    pub(crate) fn speaks(&self, tag: &str) -> bool {
+        tag.split('-').next().is_some_and(|primary| primary.eq_ignore_ascii_case(self.tag))
     }
 
     /// The language, as a tag.

@@ -86,7 +86,10 @@ impl Speaker {
 impl Voice for Speaker {
     fn say(&mut self, announcement: &Announcement) {
         let with_word = self.last.replace(announcement.kind) != Some(announcement.kind);
-        let Some(spoken) = Spoken::new(announcement, with_word, self.phrases) else { return };
+        let spoken = Spoken::of(announcement, with_word, self.phrases);
+        if spoken.is_empty() {
+            return;
+        }
         self.given += 1;
         let _ = self.orders.send(Order::Say(self.given, spoken));
     }

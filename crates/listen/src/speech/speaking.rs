@@ -19,8 +19,8 @@ use crate::Phrases;
 
 /// What the speaker wants.
 pub(super) enum Order {
-    /// The next text, by its number.
-    Say(u64, Spoken),
+    /// The next text, by its number, in parts for different voices.
+    Say(u64, Vec<Spoken>),
     Stop,
     Pace(Pace),
 }
@@ -102,6 +102,8 @@ const CHARACTER: Duration = Duration::from_millis(500);
 struct Saying {
     number: u64,
     spoken: Spoken,
+    /// What follows in other voices.
+    rest: VecDeque<Spoken>,
     /// What the dispatcher calls it.
     message: Option<String>,
     /// Somebody else has cut it off once.
@@ -227,7 +229,9 @@ impl Speaking {
         match order {
             Order::Say(number, spoken) => {
                 self.silence().await;
-                self.say(Saying { number, spoken, message: None, was_cut: false, late: None }).await;
+                let mut rest = VecDeque::from(spoken);
+                let Some(spoken) = rest.pop_front() else { return self.progress.end(number) };
+                self.say(Saying { number, spoken, rest, message: None, was_cut: false, late: None }).await;
             }
             Order::Stop => self.silence().await,
             Order::Pace(pace) => {
@@ -269,6 +273,15 @@ impl Speaking {
         }
     }
 
+    /// A part has been said: the next one, if there is one.
+    async fn go_on(&mut self) {
+        let Some(mut saying) = self.saying.take() else { return };
+        let Some(next) = saying.rest.pop_front() else { return self.progress.end(saying.number) };
+        saying.spoken = next;
+        saying.was_cut = false;
+        self.say(saying).await;
+    }
+
     fn end(&mut self) {
         if let Some(saying) = self.saying.take() {
             self.progress.end(saying.number);
@@ -285,7 +298,7 @@ impl Speaking {
             Fate::Paused => saying.late = None,
             Fate::Ended => {
                 self.is_proven = matches!(self.engine, Engine::Dispatcher(_));
-                self.end();
+                self.go_on().await;
             }
             // Somebody else cut it off: another program, or the person elsewhere. What is critical is heard all the same.
             Fate::Cancelled if saying.spoken.priority == Priority::Important && !saying.was_cut => {

@@ -69,7 +69,7 @@ fn told(announcements: &[Announcement]) -> Told {
         let mut connection = Connection::greet(Box::new(here), None).await.unwrap();
         assert_eq!(connection.pace().to_string(), "20");
         for (at, announcement) in announcements.iter().enumerate() {
-            let Some(spoken) = Spoken::new(announcement, true, Phrases::of(&[])) else { continue };
+            let Some(spoken) = Spoken::of(announcement, true, Phrases::of(&[])).pop() else { continue };
             let message = connection.speak(&spoken).await.unwrap().unwrap();
             assert_eq!(message, (at + 1).to_string());
             assert_eq!(connection.next_event().await.unwrap(), Event { message, fate: Fate::Ended });
@@ -125,7 +125,7 @@ fn a_dispatcher_that_makes_no_sound_is_given_up() {
             let connection = Connection::greet(Box::new(here), None).await.unwrap();
             let (orders, inbox) = tokio::sync::mpsc::unbounded_channel();
             let progress = Arc::new(Progress::default());
-            let spoken = Spoken::new(&announcement("One.", None), false, Phrases::of(&[])).unwrap();
+            let spoken = Spoken::of(&announcement("One.", None), false, Phrases::of(&[]));
             assert!(orders.send(Order::Say(1, spoken)).is_ok());
             let run = speaking::run(sources, Engine::Dispatcher(connection), inbox, Arc::clone(&progress), Phrases::of(&[]));
             let run = tokio::spawn(run);
@@ -139,6 +139,39 @@ fn a_dispatcher_that_makes_no_sound_is_given_up() {
             server.abort();
         });
     }
+}
+
+#[test]
+fn an_agents_words_among_ours_are_said_by_their_own_voice_one_part_after_the_other() {
+    let spanish = Phrases::of(&["es".to_owned()]);
+    let mut begun =
+        announcement("Bank ha empezado. Paying Ben. Esto no se podrá deshacer nunca.", Some("en"));
+    begun.quotes = Some(vec!["Paying Ben".to_owned()]);
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
+    runtime.block_on(async {
+        let (here, there) = tokio::io::duplex(1 << 20);
+        let server = tokio::spawn(dispatcher(there));
+        let sources = Sources { dispatcher: Err(Trouble::Elsewhere), espeak: "no-such-program" };
+        let connection = Connection::greet(Box::new(here), None).await.unwrap();
+        let (orders, inbox) = tokio::sync::mpsc::unbounded_channel();
+        let progress = Arc::new(Progress::default());
+        assert!(orders.send(Order::Say(1, Spoken::of(&begun, true, spanish))).is_ok());
+        let run =
+            speaking::run(sources, Engine::Dispatcher(connection), inbox, Arc::clone(&progress), spanish);
+        let run = tokio::spawn(run);
+        while progress.ended() == 0 {
+            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+        }
+        drop(orders);
+        run.await.unwrap();
+        let told = server.await.unwrap();
+        let parts = ["agente: Bank ha empezado. ", "Paying Ben.", "Esto no se podrá deshacer nunca."];
+        assert_eq!(told.texts, parts);
+        let languages: Vec<_> =
+            told.commands.iter().filter_map(|command| command.strip_prefix("SET self LANGUAGE ")).collect();
+        assert_eq!(languages, ["es", "en", "es"]);
+    });
 }
 
 #[test]

@@ -26,7 +26,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::sleep_until;
 
 use crate::client::{self, Address};
-use crate::{Announcement, Checks, Limits, Tastes, Voice};
+use crate::{Announcement, Checks, Limits, Phrases, Tastes, Voice};
 use talk::Talk;
 
 /// How somebody listens.
@@ -71,6 +71,18 @@ pub enum Auto {
     Reject,
     /// Nothing is answered, whatever is typed: each question runs out of time.
     None,
+}
+
+impl Auto {
+    /// What the person should know before it begins.
+    pub fn warning(self, phrases: &Phrases) -> Option<&'static str> {
+        match self {
+            Self::Off => None,
+            Self::Accept => Some(phrases.auto_accepts),
+            Self::Reject => Some(phrases.auto_rejects),
+            Self::None => Some(phrases.auto_is_silent),
+        }
+    }
 }
 
 /// What others have to do with a terminal that listens. Everything may be left out.

@@ -1,0 +1,147 @@
+//! What the hub says in place of an agent, in English and with variants in the other languages that sayso speaks (§11.5.1): each
+//! listener hears its own (C-H1). What stands below the top of an event, as a reminder's description does, has no variants.
+
+use aaep::json::Writer;
+
+use super::agent::GONE;
+
+/// One text in each language.
+pub(super) struct Line {
+    en: &'static str,
+    es: &'static str,
+    yo: &'static str,
+}
+
+const fn line(en: &'static str, es: &'static str, yo: &'static str) -> Line {
+    Line { en, es, yo }
+}
+
+/// Why a session is ended in place of its agent.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum End {
+    /// The agent is gone.
+    Gone {
+        /// While it did something.
+        under_way: bool,
+        /// With a yes of which it never said that it used it.
+        unused_yes: bool,
+    },
+    /// The person stopped it.
+    Stopped,
+}
+
+impl End {
+    /// The last event of the session.
+    pub(super) fn last(self) -> String {
+        match self {
+            // That it may be tried again is not said: nobody knows how far the agent came.
+            Self::Gone { under_way, unused_yes } => event("aaep:agent.session.errored", |writer| {
+                text(writer, "error_category", "unknown");
+                text(writer, "error_code", GONE);
+                writer.key("recoverable");
+                writer.boolean(false);
+                let mut lines = vec![&IT_IS_GONE];
+                lines.extend(under_way.then_some(&UNKNOWN));
+                lines.extend(unused_yes.then_some(&UNUSED));
+                said_all(writer, "summary_normal", &lines);
+            }),
+            Self::Stopped => event("aaep:agent.session.cancelled", |writer| {
+                text(writer, "cancelled_by", "user");
+                said(writer, "summary_normal", &STOPPED);
+            }),
+        }
+    }
+
+    /// The end of a tool that was under way.
+    pub(super) fn of_tool(self, tool: &str, call: Option<&str>) -> String {
+        let (summary, why) = match self {
+            Self::Gone { .. } => (&GONE_AND_NOT_DONE, &AGENT_GONE),
+            Self::Stopped => (&STOPPED_AND_NOT_DONE, &STOPPED),
+        };
+        event("aaep:agent.tool.completed", |writer| {
+            text(writer, "tool", tool);
+            if let Some(call) = call {
+                text(writer, "tool_call_id", call);
+            }
+            text(writer, "status", "error");
+            said(writer, "summary_normal", summary);
+            said(writer, "error_message", why);
+        })
+    }
+}
+
+const IT_IS_GONE: Line = line(
+    "The agent is gone; its session was ended for it.",
+    "El agente ya no está; se terminó su sesión por él.",
+    "Aṣojú náà ti lọ; a parí ìjókòó rẹ̀ fún un.",
+);
+const UNKNOWN: Line = line(
+    "Whether what it was doing got done is not known.",
+    "No se sabe si se hizo lo que estaba haciendo.",
+    "A kò mọ̀ bóyá ohun tí ó ń ṣe parí.",
+);
+const UNUSED: Line = line(
+    "It had a yes, and never said that it used it.",
+    "Tenía un sí, y nunca dijo que lo usara.",
+    "Ó ti gba bẹ́ẹ̀ni, kò sì sọ rí pé òun lò ó.",
+);
+const AWAY: Line = line(
+    "The agent is not connected at the moment. It learns of the answer when it is back; until then nothing is done with it.",
+    "El agente no está conectado en este momento. Sabrá la respuesta cuando vuelva; hasta entonces no se hace nada con ella.",
+    "Aṣojú náà kò sí lórí ìlà báyìí. Yóò mọ ìdáhùn náà nígbà tí ó bá padà; títí di ìgbà náà a kò ní fi ṣe ohunkóhun.",
+);
+const AGENT_GONE: Line = line("The agent is gone.", "El agente ya no está.", "Aṣojú náà ti lọ.");
+const GONE_AND_NOT_DONE: Line = line(
+    "The agent is gone. The tool was not done.",
+    "El agente ya no está. La herramienta no terminó.",
+    "Aṣojú náà ti lọ. Irinṣẹ́ náà kò parí.",
+);
+const STOPPED: Line =
+    line("The person stopped the session.", "La persona paró la sesión.", "Ènìyàn náà dá ìjókòó náà dúró.");
+const STOPPED_AND_NOT_DONE: Line = line(
+    "The person stopped the session. The tool was not done.",
+    "La persona paró la sesión. La herramienta no terminó.",
+    "Ènìyàn náà dá ìjókòó náà dúró. Irinṣẹ́ náà kò parí.",
+);
+
+/// Nobody has taken an answer yet.
+pub(super) fn away() -> String {
+    event("aaep:agent.progress.updated", |writer| {
+        text(writer, "urgency", "normal");
+        writer.key("progress");
+        writer.open_object();
+        text(writer, "description", AWAY.en);
+        writer.close_object();
+        said(writer, "summary_normal", &AWAY);
+    })
+}
+
+fn event(kind: &str, payload: impl FnOnce(&mut Writer)) -> String {
+    let mut writer = Writer::default();
+    writer.open_object();
+    text(&mut writer, "type", kind);
+    payload(&mut writer);
+    writer.key("localization_hints");
+    writer.raw(r#"{"primary_language":"en","available_languages":["en","es","yo"]}"#);
+    writer.close_object();
+    writer.finish()
+}
+
+/// A text, and its variants.
+fn said(writer: &mut Writer, name: &str, line: &Line) {
+    said_all(writer, name, &[line]);
+}
+
+/// One sentence after the other, and their variants.
+fn said_all(writer: &mut Writer, name: &str, lines: &[&Line]) {
+    let joined =
+        |words: fn(&Line) -> &'static str| lines.iter().map(|line| words(line)).collect::<Vec<_>>().join(" ");
+    text(writer, name, &joined(|line| line.en));
+    text(writer, &format!("{name}_es"), &joined(|line| line.es));
+    text(writer, &format!("{name}_yo"), &joined(|line| line.yo));
+}
+
+fn text(writer: &mut Writer, name: &str, text: &str) {
+    writer.key(name);
+    writer.text(text);
+}

@@ -1,0 +1,94 @@
+//! What the hub says in place of an agent is heard in the listener's language.
+
+#![allow(
+    clippy::expect_used,
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test says what went wrong by panicking"
+)]
+
+mod support;
+
+use hub::ListenerId;
+use hub::command::{Answer, Command};
+use support::*;
+
+const LANGUAGES: [&str; 3] = ["en", "es", "yo"];
+const TOOL: &str = r#"{"type":"aaep:agent.tool.invoked","tool":"fetch","tool_call_id":"call_1","summary_normal":"Looking."}"#;
+
+/// A listener for each language, and a session in which a tool is under way.
+fn scene() -> (Stage, Vec<(ListenerId, String)>, String) {
+    let mut stage = Stage::new();
+    let ears: Vec<_> = LANGUAGES
+        .iter()
+        .map(|language| {
+            let wish = REPLIES.replacen('{', &format!(r#"{{"languages":["{language}"],"#), 1);
+            let (subscription, ear) = stage.listener(&listener(language, &[]), &wish);
+            (ear, subscription)
+        })
+        .collect();
+    let session = stage.start(&agent("bank"));
+    let answer = stage.publish(&agent("bank"), &session, &[TOOL]);
+    assert!(matches!(answer, Answer::Found(_)), "{answer:?}");
+    for (ear, _) in &ears {
+        stage.heard(*ear);
+    }
+    (stage, ears, session)
+}
+
+/// What each has heard of the tool's end and the session's: summary and language.
+fn ends(stage: &mut Stage, ears: &[(ListenerId, String)]) -> Vec<[String; 3]> {
+    let one = |stage: &mut Stage, ear: ListenerId| {
+        let heard = stage.heard(ear);
+        let of =
+            |kind: &str| heard.iter().find(|event| text_of(event, "type").ends_with(kind)).unwrap().clone();
+        let last = heard.last().unwrap();
+        let tool = of("tool.completed");
+        let hints = last.split("\"primary_language\":\"").nth(1).unwrap();
+        let why = text_of(&tool, "error_message");
+        assert!(text_of(&tool, "summary_normal").starts_with(&why), "{tool}");
+        [
+            text_of(&tool, "summary_normal"),
+            text_of(last, "summary_normal"),
+            hints.get(..2).unwrap().to_owned(),
+        ]
+    };
+    ears.iter().map(|(ear, _)| one(stage, *ear)).collect()
+}
+
+#[test]
+fn that_the_person_stopped_it_is_told_in_each_language() {
+    let (mut stage, ears, session) = scene();
+    let at = aaep::Timestamp::from_unix_millis(stage.now).unwrap();
+    let text = format!(
+        r#"{{"type":"sayso:session.stop","session_id":"{session}","subscription_id":"{}","timestamp":"{at}"}}"#,
+        ears.first().unwrap().1
+    );
+    assert_eq!(stage.ask_hub(&listener("en", &[]), Command::Say { text }), Answer::Done);
+    let wanted = [
+        ["The person stopped the session. The tool was not done.", "The person stopped the session.", "en"],
+        ["La persona paró la sesión. La herramienta no terminó.", "La persona paró la sesión.", "es"],
+        ["Ènìyàn náà dá ìjókòó náà dúró. Irinṣẹ́ náà kò parí.", "Ènìyàn náà dá ìjókòó náà dúró.", "yo"],
+    ];
+    assert_eq!(ends(&mut stage, &ears), wanted);
+}
+
+#[test]
+fn that_the_agent_is_gone_is_told_in_each_language() {
+    let (mut stage, ears, _) = scene();
+    stage.wait(hub::Limits::default().lease + 1);
+    let wanted = [
+        [
+            "The agent is gone. The tool was not done.",
+            "The agent is gone; its session was ended for it.",
+            "en",
+        ],
+        [
+            "El agente ya no está. La herramienta no terminó.",
+            "El agente ya no está; se terminó su sesión por él.",
+            "es",
+        ],
+        ["Aṣojú náà ti lọ. Irinṣẹ́ náà kò parí.", "Aṣojú náà ti lọ; a parí ìjókòó rẹ̀ fún un.", "yo"],
+    ];
+    assert_eq!(ends(&mut stage, &ears), wanted);
+}
