@@ -80,15 +80,19 @@ fn that_the_agent_is_gone_is_told_in_each_language() {
     let wanted = [
         [
             "The agent is gone. The tool was not done.",
-            "The agent is gone; its session was ended for it.",
+            "The agent is gone; its session was ended for it. Whether what it was doing got done is not known.",
             "en",
         ],
         [
             "El agente ya no está. La herramienta no terminó.",
-            "El agente ya no está; se terminó su sesión por él.",
+            "El agente ya no está; se terminó su sesión por él. No se sabe si se hizo lo que estaba haciendo.",
             "es",
         ],
-        ["Aṣojú náà ti lọ. Irinṣẹ́ náà kò parí.", "Aṣojú náà ti lọ; a parí ìjókòó rẹ̀ fún un.", "yo"],
+        [
+            "Aṣojú náà ti lọ. Irinṣẹ́ náà kò parí.",
+            "Aṣojú náà ti lọ; a parí ìjókòó rẹ̀ fún un. A kò mọ̀ bóyá ohun tí ó ń ṣe parí.",
+            "yo",
+        ],
     ];
     assert_eq!(ends(&mut stage, &ears), wanted);
 }
