@@ -62,6 +62,38 @@ fn spanish_words_answer_and_order() {
     }
 }
 
+#[test]
+fn yoruba_words_answer_and_order() {
+    let table: &[(&[&str], &str, Option<&str>)] = &[
+        (&[GRAVE], "bẹ́ẹ̀ni", Some(ACCEPT)),
+        (&[GRAVE], "Bẹ́ẹ̀ ni.", Some(ACCEPT)),
+        (&[GRAVE], "beeni 1", Some(ACCEPT)),
+        (&[GRAVE], "bẹẹni", Some(ACCEPT)),
+        (&[GRAVE], "bẹ̀ẹ́ni", None),
+        (&[GRAVE], "sí", None),
+        (&[GRAVE], "gbà", None),
+        (&[GRAVE], "y", None),
+        (&[LIGHT], "y", Some(ACCEPT)),
+        (&[GRAVE], "rárá", Some(REJECT)),
+        (&[GRAVE], "beeko", Some(REJECT)),
+        (&[GRAVE], "àkókò sí i", Some("deadline.extend")),
+        (&[GRAVE], "akoko si i 1", Some("deadline.extend")),
+        (&[GRAVE], "dúró", Some("session.stop")),
+        (&[WORDS], "dáhùn dúró", Some(r#""response":"dúró""#)),
+        (&[YES_NO], "bẹ́ẹ̀ ni", Some(r#""response":true"#)),
+        (&[YES_NO], "rara", Some(r#""response":false"#)),
+    ];
+    for (questions, line, expected) in table {
+        let told = sent_in("yo", questions, line, ALONE);
+        match expected {
+            Some(part) => {
+                assert!(told.as_ref().is_some_and(|told| told.contains(part)), "{line:?}: {told:?}");
+            }
+            None => assert_eq!(told, None, "{line:?} to {questions:?}"),
+        }
+    }
+}
+
 /// What may be a yes, without its marks; the second are short ones. Written down here once more, so that a word that slips
 /// into a language's list is seen.
 fn affirmative(language: &str) -> (&'static [&'static str], &'static [&'static str]) {
@@ -75,13 +107,13 @@ fn affirmative(language: &str) -> (&'static [&'static str], &'static [&'static s
 /// In small letters, without marks, the number of the question and the signs of who speaks instead of typing.
 fn bare(line: &str) -> String {
     let small: String = line.to_lowercase().nfd().filter(|letter| !is_combining_mark(*letter)).collect();
-    let words: Vec<&str> = small
-        .trim()
-        .trim_start_matches('¡')
-        .trim_end_matches(['.', '!', ','])
+    let words: Vec<String> = small
         .split_whitespace()
-        .map(|word| word.trim_end_matches(','))
+        .map(|word| word.trim_matches(['¡', '.', '!', ',']))
+        .filter(|word| !word.is_empty())
+        .map(|word| word.parse::<u32>().map_or_else(|_| word.to_owned(), |number| number.to_string()))
         .collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let words = match words.as_slice() {
         ["answer" | "responder" | "respuesta" | "dahun", rest @ ..] => rest,
         words => words,
