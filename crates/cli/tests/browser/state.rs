@@ -105,7 +105,7 @@ fn without_times(line: &str) -> String {
         if time { word.replace(bare, "TIME") } else { word.to_owned() }
     };
     let line = line.split(' ').map(word).collect::<Vec<_>>().join(" ");
-    for (before, behind) in [("About ", " are left."), ("Quedan unos ", ". ")] {
+    for (before, behind) in [("About ", " are left."), ("cerca de ", ". ")] {
         if let Some(from) = line.find(before).map(|at| at + before.len())
             && let Some(to) = line[from..].find(behind)
         {

@@ -91,8 +91,8 @@ export const es = {
   meanwhile: (things, many) => `Mientras tanto pasaron ${things} cosas en ${sessions(many)}. Están en el registro.`,
   underWay: (many) => `Hay ${sessions(many)} en marcha. Están en la lista de sesiones.`,
   youHave: (time) => `Tiene ${time}.`,
-  left: (time) => `Quedan unos ${time}.`,
-  leftToAnswer: (time) => `Quedan unos ${time} para responder:`,
+  left: (time) => `Tiempo restante: cerca de ${time}.`,
+  leftToAnswer: (time) => `Tiempo restante para responder, cerca de ${time}:`,
   silence: {
     yes: "Sin respuesta cuenta como un sí.",
     no: "Sin respuesta cuenta como un no.",

@@ -126,7 +126,7 @@ test("in Spanish all that is ours is in Spanish, and marked so", () => {
       "La herramienta fetch tardó demasiado:",
       "Paso 1 de 2.",
       "Enviar 5 euros a Ben. El dinero sale de la cuenta. Riesgo alto. No se puede deshacer. Tiene 2 minutos. Sin respuesta cuenta como un no.",
-      "Quedan unos 60 segundos para responder: Enviar 5 euros a Ben",
+      "Tiempo restante para responder, cerca de 60 segundos: Enviar 5 euros a Ben",
       "Nadie respondió a tiempo, así que se rechazó esto: Enviar 5 euros a Ben",
       "Evento something else: algo que esta página no conoce.",
       "Fallo: la sesión ha fallado.",

@@ -224,7 +224,7 @@ pub(super) static SPANISH: Phrases = Phrases {
     minutes: |count| many(count, "minuto"),
     hours: |count| many(count, "hora"),
     reminder: |left, number| {
-        format!("Le quedan {left} para la pregunta {number}. Escriba más tiempo si lo necesita.")
+        format!("Tiempo restante para la pregunta {number}: {left}. Escriba más tiempo si lo necesita.")
     },
     asks_too_much: |agent| format!("{agent} pregunta más de lo que se puede tener abierto aquí."),
     came_again: |number| {

@@ -220,7 +220,7 @@ pub(super) static YORUBA: Phrases = Phrases {
     seconds: |count| format!("ìṣẹ́jú àáyá {count}"),
     minutes: |count| format!("ìṣẹ́jú {count}"),
     hours: |count| format!("wákàtí {count}"),
-    reminder: |left, number| format!("O ṣẹ́ku {left} fún ìbéèrè {number}. Tẹ àkókò sí i bí o bá nílò rẹ̀."),
+    reminder: |left, number| format!("Ó ku {left} fún ìbéèrè {number}. Tẹ àkókò sí i bí o bá nílò rẹ̀."),
     asks_too_much: |agent| format!("Ohun tí {agent} béèrè ju ohun tí a lè ṣí sílẹ̀ níbí lọ."),
     came_again: |number| format!("Ìbéèrè {number} tún dé pẹ̀lú ọ̀rọ̀ mìíràn. Ọ̀rọ̀ àkọ́kọ́ la mú níbí."),
     asked_settled: |agent| format!("{agent} béèrè ohun tí a ti pinnu tẹ́lẹ̀."),
