@@ -117,13 +117,9 @@ fn on_a_websocket_every_connection_begins_with_a_request() {
         .filter(|kind| kind.starts_with("subscription.") && kind != "subscription.close")
         .collect();
     assert_eq!(handshakes, ["subscription.request", "subscription.accepted"].repeat(2));
-    let ids: Vec<_> = lines(&file)
-        .iter()
-        .filter_map(|line| {
-            (line["type"] == "subscription.accepted")
-                .then(|| line["subscription_id"].as_str().unwrap().to_owned())
-        })
-        .collect();
+    let lines = lines(&file);
+    let accepted = lines.iter().filter(|line| line["type"] == "subscription.accepted");
+    let ids: Vec<_> = accepted.map(|line| line["subscription_id"].as_str().unwrap()).collect();
     assert_ne!(ids[0], ids[1]);
     // What is heard after it is heard by the new subscription.
     assert_eq!(calls(&file), ["call_1 invoked", "call_1 completed"]);
