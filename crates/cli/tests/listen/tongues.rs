@@ -53,7 +53,7 @@ fn a_session_in_spanish_is_in_spanish() {
     lines.extend(person.hears("ask: Escriba la palabra entera"));
     for (typed, heard) in [
         ("", "ask: Enter solo no responde a nada. La pregunta 1 sigue abierta 2 minutos"),
-        ("y", "error: Eso no se entendió, y no se envió nada."),
+        ("y", "error: Eso no se tomó como respuesta, y no se envió nada."),
         ("s", "error: Esto no se puede deshacer, o podría hacer daño"),
         ("1", "error: Esto no se puede deshacer, o podría hacer daño"),
         ("sí 2", "error: La pregunta 2 no está abierta. No se envió nada."),
@@ -95,7 +95,7 @@ fn a_session_in_spanish_is_in_spanish() {
         assert!(lines.iter().any(|one| one == line), "{line}: {lines:#?}");
     }
     person.types("salir");
-    assert_eq!(person.ends(), (vec![], 0));
+    assert_eq!(person.ends(), (vec!["notice: Ha dejado de escuchar.".to_owned()], 0));
 }
 
 #[test]
@@ -107,7 +107,7 @@ fn a_session_in_yoruba_is_in_yoruba() {
     let token = asks(&agent, "Fi yúrò 5 ránṣẹ́ sí Ben", "A kò lè dá a padà.");
     lines.extend(person.hears("ask: Tẹ odindi ọ̀rọ̀"));
     for (typed, heard) in [
-        ("sí", "error: Ìyẹn kò yé mi, a kò sì fi ohunkóhun ránṣẹ́."),
+        ("sí", "error: A kò gba ìyẹn bí ìdáhùn, a kò sì fi ohunkóhun ránṣẹ́."),
         ("ipo", "status: Ọ̀rọ̀ kíkún lo ń gbọ́."),
         ("tún sọ", "ask: Tẹ odindi ọ̀rọ̀"),
         ("ìrànlọ́wọ́", "help: jáde: ó parí gbígbọ́."),
