@@ -57,8 +57,11 @@ fn without_a_dispatcher_espeak_speaks() {
     assert_eq!(espeak.next(), "with -b 1 --stdin -s 170 -v en");
     assert_eq!(espeak.next(), "session: local has begun. Moving money.");
     agent.says(r#"{"type":"aaep:agent.session.completed","summary_normal":"$(touch x) -v [[a]] <speak>; `id`","localization_hints":{"primary_language":"es-MX"}}"#);
+    // The agent's words have a voice of their own.
+    assert_eq!(espeak.next(), "with -b 1 --stdin -s 170 -v en");
+    assert_eq!(espeak.next(), "local is done. ");
     assert_eq!(espeak.next(), "with -b 1 --stdin -s 170 -v es-mx");
-    assert_eq!(espeak.next(), "local is done. $(touch x) -v [ [ a]] <speak>; `id`");
+    assert_eq!(espeak.next(), "$(touch x) -v [ [ a]] <speak>; `id`");
 }
 
 #[test]
