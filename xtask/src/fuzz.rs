@@ -7,7 +7,8 @@ use crate::setup::cargo_fuzz_path;
 use crate::stage::root;
 
 /// The targets in `fuzz/`.
-pub(crate) const TARGETS: [&str; 5] = ["parser", "validator", "session", "envelope", "asp_session"];
+pub(crate) const TARGETS: [&str; 6] =
+    ["parser", "validator", "session", "envelope", "asp_session", "listener"];
 /// How many inputs each target is given.
 pub(crate) const RUNS: u64 = 200_000;
 

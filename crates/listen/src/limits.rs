@@ -30,7 +30,7 @@ impl Default for Limits {
             outputs: 16,
             waiting: 200,
             manifest_bytes: aaep::manifest::LONGEST,
-            manifest_time: Duration::from_secs(5),
+            manifest_time: Duration::from_secs(10),
         }
     }
 }

@@ -10,7 +10,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 /// Nothing takes longer that comes at all.
-const PATIENCE: Duration = Duration::from_secs(40);
+const PATIENCE: Duration = Duration::from_mins(2);
 
 /// What it answers.
 #[derive(Clone)]

@@ -4,7 +4,7 @@ use crate::fake::{Fake, accepted, block, rejected};
 use crate::person::Person;
 
 const SUBSCRIBE: &str = "POST /aaep/v1/subscriptions";
-const QUESTION: &str = r#""urgency":"critical","action":"Send it.","consequence":"It is gone.","reply_token":"rpl_1","timeout_seconds":300,"default_decision":"reject""#;
+const QUESTION: &str = r#""urgency":"critical","action":"Send it.","consequence":"It is gone.","reply_token":"rpl_1","timeout_seconds":330,"default_decision":"reject""#;
 
 #[test]
 fn what_stood_in_the_way_is_left_out_and_asked_again() {

@@ -98,7 +98,7 @@ fn on_a_websocket_every_connection_begins_with_a_request() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("a.jsonl");
     let data = folder.path().join("data");
-    let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
+    let address = address_of_its_own();
     let start = || Hub::start(&["--open", "--listen", &address, "--data", data.to_str().unwrap()]);
     let mut hub = start();
     let recorder = Recorder::starts(&format!("ws://{address}"), &file, &[]);
@@ -117,13 +117,9 @@ fn on_a_websocket_every_connection_begins_with_a_request() {
         .filter(|kind| kind.starts_with("subscription.") && kind != "subscription.close")
         .collect();
     assert_eq!(handshakes, ["subscription.request", "subscription.accepted"].repeat(2));
-    let ids: Vec<_> = lines(&file)
-        .iter()
-        .filter_map(|line| {
-            (line["type"] == "subscription.accepted")
-                .then(|| line["subscription_id"].as_str().unwrap().to_owned())
-        })
-        .collect();
+    let lines = lines(&file);
+    let accepted = lines.iter().filter(|line| line["type"] == "subscription.accepted");
+    let ids: Vec<_> = accepted.map(|line| line["subscription_id"].as_str().unwrap()).collect();
     assert_ne!(ids[0], ids[1]);
     // What is heard after it is heard by the new subscription.
     assert_eq!(calls(&file), ["call_1 invoked", "call_1 completed"]);

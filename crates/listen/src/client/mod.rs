@@ -19,6 +19,7 @@ mod why;
 
 pub use address::{Address, BadAddress};
 pub use follow::{Asking, Heard, Lost, follow};
+pub use sse::{Block, Parser};
 pub use why::Why;
 
 use aaep::SubscriptionId;

@@ -2,17 +2,28 @@
 
 /// One block of a stream.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Block {
-    pub(super) event: String,
-    pub(super) data: Option<String>,
-    pub(super) id: Option<String>,
+pub struct Block {
+    /// What it is called; often nothing.
+    pub event: String,
+    /// What it says.
+    pub data: Option<String>,
+    /// From where to resume after it.
+    pub id: Option<String>,
     /// It was longer than the limit, so that its data is left out.
-    pub(super) too_long: bool,
+    pub too_long: bool,
 }
 
 /// Reads the standard's lines: `\n`, `\r\n` and `\r` end one; a line that begins with a colon says nothing.
+///
+/// ```
+/// use listen::client::Parser;
+/// let (mut parser, mut blocks) = (Parser::new(1000), Vec::new());
+/// parser.take(b"id: 1\nda", &mut blocks);
+/// parser.take(b"ta: hello\n\n", &mut blocks);
+/// assert_eq!(blocks[0].data.as_deref(), Some("hello"));
+/// ```
 #[derive(Debug)]
-pub(super) struct Parser {
+pub struct Parser {
     line: Vec<u8>,
     /// Bytes of the line, whether they are kept or not.
     length: usize,
@@ -24,13 +35,13 @@ pub(super) struct Parser {
 
 impl Parser {
     /// One that keeps so many bytes of a block.
-    pub(super) fn new(limit: usize) -> Self {
+    pub fn new(limit: usize) -> Self {
         let (line, block) = (Vec::new(), Block::default());
         Self { line, length: 0, block, size: 0, after_return: false, limit }
     }
 
     /// Takes the next bytes; what is whole comes out.
-    pub(super) fn take(&mut self, bytes: &[u8], out: &mut Vec<Block>) {
+    pub fn take(&mut self, bytes: &[u8], out: &mut Vec<Block>) {
         for byte in bytes {
             let after_return = std::mem::replace(&mut self.after_return, *byte == b'\r');
             match byte {
