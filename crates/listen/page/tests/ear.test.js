@@ -321,3 +321,13 @@ test("after a loss that was told it is said what is still open", () => {
   const settled = back("again", true, resolution({ reply_token: "rpl_2", decision: "reject", by: "reply" }));
   assert.deepEqual(settled, ["Somebody else rejected this: Write to Ann."]);
 });
+
+test("what the hub says of a state is said here in words of ours", () => {
+  const ear = new Ear();
+  hear(ear, started());
+  const state = (sayso) =>
+    event("state.changed", { from_state: "idle", to_state: "thinking", summary_normal: "The hub's words.", extensions: { sayso } });
+  assert.deepEqual(says(hear(ear, state({ words: "hub" }))), ["Thinking."]);
+  assert.deepEqual(says(hear(ear, state({ reply_token: "rpl_9", by: "reply" }))), ["Thinking."]);
+  assert.deepEqual(says(hear(ear, state({}))), ["The hub's words."]);
+});

@@ -11,7 +11,8 @@ use crate::{Announcement, Ear, Limits, Tastes, Voice};
 
 pub(super) const NOW: i64 = 1_779_631_200_000;
 pub(super) const ALONE: Around = Around { requests: None, speech: false, hub: true, lost: false };
-pub(super) const WITH_REQUESTS: Around = Around { requests: Some(|_| true), speech: false, hub: true, lost: false };
+pub(super) const WITH_REQUESTS: Around =
+    Around { requests: Some(|_| true), speech: false, hub: true, lost: false };
 
 fn ear(questions: &[&str]) -> Ear {
     ear_in("en", questions)
