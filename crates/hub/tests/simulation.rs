@@ -111,8 +111,8 @@ fn finish(world: &mut World) {
 /// Events that are never joined with others (§5.6).
 fn is_fixed(body: &str) -> bool {
     !body.contains("agent.output.streaming")
-        && !body.contains("agent.progress.updated")
-        && (!body.contains("agent.state.changed") || body.contains("sayso"))
+        && (!body.contains("agent.progress.updated") || body.contains("sayso"))
+        && (!body.contains("agent.state.changed") || body.contains("reply_token"))
 }
 
 impl World {

@@ -88,9 +88,13 @@ export class Ear {
     return [{ log: { parts, word: "hub", at: now } }, { say: { parts } }];
   }
 
-  /** From here on it is heard what was missed (`again`), or how things stand (`anew`, `first`). */
-  catchUp(how, now) {
-    this.#missed = { how, since: now, said: new Map(), count: 0, questions: new Set(), sessions: new Set() };
+  /**
+   * From here on it is heard what was missed (`again`), or how things stand (`anew`, `first`). Who was `told` that the connection was lost
+   * is told which questions are still open.
+   */
+  catchUp(how, now, told = false) {
+    const open = told ? [...this.questions.values()] : [];
+    this.#missed = { how, since: now, said: new Map(), count: 0, questions: new Set(), sessions: new Set(), open };
   }
 
   /** That was all of it. */
@@ -101,13 +105,24 @@ export class Ear {
     const effects = [];
     if (missed.how === "anew") this.#forget(missed, now, effects);
     const said = [...missed.said.values()];
-    if (said.length <= FEW) return [...effects, ...said.map((one) => ({ say: one }))];
+    const open = this.#stillOpen(missed, now);
+    if (said.length <= FEW) return [...effects, ...said.map((one) => ({ say: one })), ...open];
     const sessions = new Set(said.map((one) => one.session));
     const text =
       missed.how === "again"
         ? phrases.meanwhile(said.length, sessions.size)
         : phrases.underWay(sessions.size);
-    return [...effects, { say: { parts: [own(text)] } }];
+    return [...effects, { say: { parts: [own(text)] } }, ...open];
+  }
+
+  /** The questions of before that are open after a return. */
+  #stillOpen({ open }, now) {
+    const still = open.filter((question) => this.questions.has(question.token) && question.mine === undefined);
+    if (still.length === 0) return [];
+    const [{ deadline, title }] = still;
+    const left = own(phrases.left(duration((deadline - this.hubTime(now)) / 1000)));
+    const parts = still.length === 1 ? [own(phrases.isStillOpen), ...title, left] : [own(phrases.areStillOpen(still.length))];
+    return [{ say: { parts, key: "still open" } }];
   }
 
   /** The person's own answer is on its way; nothing holds until the hub says so. */

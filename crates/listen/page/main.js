@@ -30,6 +30,7 @@ let typed = 0;
 let lost;
 let toldLost = false;
 let connection = { name: "notConnected", why: undefined };
+let returned = false;
 
 const stream = new Stream(
   {
@@ -43,7 +44,7 @@ const stream = new Stream(
     event: (event) => perform(ear.hear(event, clock())),
     message: (message) => perform(ear.message(message, clock())),
     unreadable: () => tell([own(phrases.unreadable)], "hub"),
-    catchUp: (how) => ear.catchUp(how, clock()),
+    catchUp: (how) => ear.catchUp(how, clock(), returned),
     caughtUp: () => perform(ear.caughtUp(clock())),
     accepted,
     state,
@@ -162,6 +163,7 @@ function state(name, why) {
   switch (name) {
     case "connected":
       if (toldLost) tell([own(phrases.connectedAgain)], "hub", { key: "connection" });
+      returned = toldLost;
       toldLost = false;
       break;
     case "connecting":

@@ -91,7 +91,7 @@ export function kind(event) {
 
 /** The parts that tell of an event that is no question; none where there is nothing to tell. */
 export function tell(event, verbosity) {
-  const words = summary(event, verbosity);
+  const words = hubsWords(event) ? undefined : summary(event, verbosity);
   const said = words === undefined ? [] : [theirs(event, words)];
   const or = (text) => (said.length > 0 ? said : [own(text)]);
   const tool = harmless(String(event.tool ?? "")).replaceAll("_", " ");
@@ -121,6 +121,12 @@ export function tell(event, verbosity) {
     default:
       return [own(phrases.event(kind(event).replaceAll(/[._:]/g, " "))), ...or(phrases.unknown)];
   }
+}
+
+/** Whether the words of a change of state are the hub's, for who has none of their own. */
+function hubsWords(event) {
+  const { words, reply_token } = object(object(event.extensions).sayso);
+  return kind(event) === "state.changed" && (words === "hub" || reply_token !== undefined);
 }
 
 /** How long a wait is, in words. */

@@ -78,9 +78,10 @@ impl Kind {
     }
 
     /// Lifecycle, tools, questions, what leads into and out of them, and strangers are never joined (§5.6, C-C19). Nor
-    /// is what carries an extension, which would be lost.
+    /// is what carries an extension, which would be lost; that the words are the hub's is as true of what was joined.
     pub(super) fn of(event: &Event) -> Self {
-        if event.envelope.extensions.is_some() && !matches!(event.payload, Payload::OutputStreaming(_)) {
+        let extended = event.envelope.extensions.as_ref().is_some_and(|it| it.as_str() != HUBS_WORDS);
+        if extended && !matches!(event.payload, Payload::OutputStreaming(_)) {
             return Self::Fixed;
         }
         match &event.payload {
@@ -96,6 +97,8 @@ impl Kind {
     }
 }
 
+/// The extension of a state that a hub tells in words of its own.
+const HUBS_WORDS: &str = r#"{"sayso":{"words":"hub"}}"#;
 const AWAITING_INPUT: &str = "awaiting_input";
 
 /// Whether an event is the change of state that leads this producer to a question.

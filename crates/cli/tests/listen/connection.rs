@@ -51,8 +51,22 @@ fn after_a_restart_of_the_hub_it_goes_on_where_it_was() {
     person.hears("ask: Type");
     hub.kill();
     person.hears("notice: The connection to the hub is lost");
+    person.types("status");
+    let heard = person.hears("You hear normal texts.");
+    let lost = "status: There is no connection now; it is tried again. This is how things stood before:";
+    assert_eq!(heard[0], lost);
+    assert!(heard[1].starts_with("status: Session 1, local."), "{heard:#?}");
     let hub = start();
-    person.hears("notice: Connected again. What was said meanwhile follows.");
+    let heard = person.hears("is still open");
+    let at = |line: &str| heard.iter().position(|one| one == line);
+    let (again, nothing) = (at("notice: Connected again."), at("notice: Nothing was said meanwhile."));
+    assert!(again.is_some() && again < nothing, "{heard:#?}");
+    let open = &heard[heard.len() - 1];
+    assert!(open.starts_with("ask: Question 1 from local is still open for"), "{open}");
+    assert!(open.ends_with("Type repeat to hear it."), "{open}");
+    person.types("status");
+    let heard = person.hears("You hear normal texts.");
+    assert!(!heard.iter().any(|line| line.contains("no connection")), "{heard:#?}");
     person.types("yes");
     assert!(agent.waits(&token, 30).contains(r#""decision":"accept""#));
     let heard = person.hears("counts: it may be done.");
@@ -80,6 +94,7 @@ fn a_hub_that_stops_says_so_and_what_was_said_meanwhile_is_heard_once() {
     let heard = person.hears("tool: The tool look is done.");
     let told: Vec<_> = heard.iter().filter(|line| line.starts_with("tool: ")).collect();
     assert_eq!(told, ["tool: Looking.", "tool: The tool look is done."]);
+    assert!(heard.contains(&"notice: Connected again.".to_owned()), "{heard:#?}");
     assert!(heard.contains(&"notice: The hub is stopping.".to_owned()), "{heard:#?}");
 }
 
@@ -93,6 +108,7 @@ fn a_hub_that_forgot_everything_is_listened_to_anew() {
     person.hears("is lost");
     let hub = start();
     person.hears("notice: Connected again, but what was said meanwhile was not kept for you.");
+    person.hears("notice: No agent is at work.");
     Agent::starts(hub.client());
     person.hears("session: local has begun. Moving money.");
 }

@@ -321,6 +321,8 @@ fn closed_output(id: Option<&str>, position: u64) -> String {
     writer.boolean(true);
     writer.key("coalesce_hint");
     writer.text("completion");
+    writer.key("urgency");
+    writer.text("normal");
     english(&mut writer);
     writer.close_object();
     writer.finish()

@@ -102,8 +102,8 @@ impl Core {
     ) -> Result<String, Answer> {
         let waits = self.sessions.get(session).is_some_and(|live| &*live.state == "awaiting_input");
         if !waits {
-            let state = r#"{"type":"aaep:agent.state.changed","to_state":"awaiting_input"}"#;
-            self.emit_one(session, state, &[], now)?;
+            let words = [(SAYSO_EXTENSION, told::HUBS_WORDS)];
+            self.emit_one(session, &told::state(None, "awaiting_input"), &words, now)?;
         }
         let extra: Vec<_> = binding.map(|json| (SAYSO_EXTENSION, json)).into_iter().collect();
         self.emit_one(session, said, &extra, now)?;
@@ -217,7 +217,7 @@ impl Core {
             () if live.tools.is_empty() => "thinking",
             () => "calling_tool",
         };
-        let said = format!(r#"{{"type":"aaep:agent.state.changed","to_state":"{to}"}}"#);
+        let said = told::resolution(resolution, to);
         // What was meant is no decision; that it was said is what listeners are told (decision 15).
         let decision = match &resolution.answer {
             Said::Decision(_) => format!(r#""decision":"{}","#, word(&resolution.answer)),

@@ -324,18 +324,10 @@ impl Core {
 
     /// A state.changed that says where a session is (§8.7, C-E15): from and to are the same.
     fn summary(&mut self, session: &str, gap: bool, now: i64) -> Option<Arc<Frame>> {
-        let live = self.sessions.get(session)?;
-        let mut said = Writer::default();
-        said.open_object();
-        for (name, text) in
-            [("type", "aaep:agent.state.changed"), ("from_state", &live.state), ("to_state", &live.state)]
-        {
-            said.key(name);
-            said.text(text);
-        }
-        said.close_object();
-        let why: &[_] = if gap { &[(SAYSO_EXTENSION, r#"{"gap":true}"#)] } else { &[] };
-        self.own_frame(session, &said.finish(), why, now)
+        let state = &self.sessions.get(session)?.state;
+        let said = told::state(Some(state), state);
+        let words = if gap { r#"{"gap":true,"words":"hub"}"# } else { told::HUBS_WORDS };
+        self.own_frame(session, &said, &[(SAYSO_EXTENSION, words)], now)
     }
 
     /// An event for one listener alone, on no disk: it tells of what is.

@@ -3,7 +3,7 @@
 use aaep::json::Writer;
 use seal::Digest;
 
-use super::Core;
+use super::{Core, told};
 use crate::Principal;
 use crate::command::Answer;
 
@@ -44,7 +44,7 @@ impl Core {
         }
         let mut events = Vec::new();
         if !writes {
-            events.push(state("writing_output"));
+            events.push(told::state(None, "writing_output"));
         }
         let pieces = cut(piece.text);
         let last = pieces.len() - 1;
@@ -53,7 +53,7 @@ impl Core {
             position += text.chars().count() as u64;
         }
         if piece.complete && !asks {
-            events.push(state("thinking"));
+            events.push(told::state(None, "thinking"));
         }
         match self.emit(session, &events, None, now) {
             Ok(ids) => {
@@ -65,10 +65,6 @@ impl Core {
             Err(answer) => answer,
         }
     }
-}
-
-fn state(to: &str) -> String {
-    format!(r#"{{"type":"aaep:agent.state.changed","to_state":"{to}"}}"#)
 }
 
 /// At least one piece, none too long.
@@ -101,6 +97,8 @@ fn chunk(id: Option<&str>, text: &str, position: u64, complete: bool) -> String 
     writer.boolean(complete);
     writer.key("coalesce_hint");
     writer.text(if complete { "completion" } else { "none" });
+    writer.key("urgency");
+    writer.text("normal");
     writer.close_object();
     writer.finish()
 }

@@ -13,6 +13,7 @@ use seal::Digest;
 
 use super::agent::Live;
 use super::ask::{binding, broken};
+use super::told;
 use super::{After, Core, Heard, Write};
 use crate::Principal;
 use crate::command::{Answer, Output};
@@ -102,7 +103,11 @@ impl Core {
     ) -> Result<Vec<String>, Answer> {
         let mut ids = Vec::with_capacity(events.len());
         for event in events {
-            ids.push(self.emit_said(session, event, &[], agent.is_some(), now)?);
+            let words: &[_] = match agent {
+                None if told::is_state(event) => &[(SAYSO_EXTENSION, told::HUBS_WORDS)],
+                _ => &[],
+            };
+            ids.push(self.emit_said(session, event, words, agent.is_some(), now)?);
         }
         Ok(ids)
     }

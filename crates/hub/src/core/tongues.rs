@@ -40,13 +40,16 @@ impl End {
                 text(writer, "error_code", GONE);
                 writer.key("recoverable");
                 writer.boolean(false);
+                said(writer, "summary_terse", &AGENT_GONE);
                 let mut lines = vec![&IT_IS_GONE];
                 lines.extend(under_way.then_some(&UNKNOWN));
                 lines.extend(unused_yes.then_some(&UNUSED));
                 said_all(writer, "summary_normal", &lines);
             }),
             Self::Stopped => event("aaep:agent.session.cancelled", |writer| {
+                text(writer, "urgency", "normal");
                 text(writer, "cancelled_by", "user");
+                said(writer, "summary_terse", &IN_SHORT_STOPPED);
                 said(writer, "summary_normal", &STOPPED);
             }),
         }
@@ -63,7 +66,9 @@ impl End {
             if let Some(call) = call {
                 text(writer, "tool_call_id", call);
             }
+            text(writer, "urgency", "normal");
             text(writer, "status", "error");
+            said(writer, "summary_terse", &NOT_DONE);
             said(writer, "summary_normal", summary);
             said(writer, "error_message", why);
         })
@@ -91,6 +96,8 @@ const AWAY: Line = line(
     "Aṣojú náà kò sí lórí ìlà báyìí. Yóò mọ ìdáhùn náà nígbà tí ó bá padà; títí di ìgbà náà a kò ní fi ṣe ohunkóhun.",
 );
 const AGENT_GONE: Line = line("The agent is gone.", "El agente ya no está.", "Aṣojú náà ti lọ.");
+const NOT_DONE: Line = line("The tool was not done.", "La herramienta no terminó.", "Irinṣẹ́ náà kò parí.");
+const IN_SHORT_STOPPED: Line = line("Stopped.", "Parada.", "A ti dá a dúró.");
 const GONE_AND_NOT_DONE: Line = line(
     "The agent is gone. The tool was not done.",
     "El agente ya no está. La herramienta no terminó.",

@@ -82,6 +82,8 @@ export const en = {
   anotherFrom: "Another question, from",
   areOpen: (open) => `${open} questions are open.`,
   staysOpen: "The question stays open. It is in the list of questions.",
+  isStillOpen: "This question is still open:",
+  areStillOpen: (open) => `${open} questions are still open. The list of questions has them.`,
   noneOpen: "No question is open.",
   moreWait: (more) => `${more} more questions wait until one of these is answered.`,
   questionFrom: "Question from",

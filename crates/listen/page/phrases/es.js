@@ -106,6 +106,8 @@ export const es = {
   anotherFrom: "Otra pregunta, de",
   areOpen: (open) => `Hay ${open} preguntas abiertas.`,
   staysOpen: "La pregunta sigue abierta. Está en la lista de preguntas.",
+  isStillOpen: "Esta pregunta sigue abierta:",
+  areStillOpen: (open) => `Siguen abiertas ${open} preguntas. Están en la lista de preguntas.`,
   noneOpen: "No hay ninguna pregunta abierta.",
   moreWait: (more) => `Esperan ${more} preguntas más hasta que se responda a una de estas.`,
   questionFrom: "Pregunta de",

@@ -103,6 +103,8 @@ export const yo = {
   anotherFrom: "Ìbéèrè mìíràn, láti ọ̀dọ̀",
   areOpen: (open) => `Ìbéèrè ${open} ló wà ní ṣíṣí.`,
   staysOpen: "Ìbéèrè náà ṣì wà ní ṣíṣí. Ó wà nínú àtòjọ ìbéèrè.",
+  isStillOpen: "Ìbéèrè yìí ṣì wà ní ṣíṣí:",
+  areStillOpen: (open) => `Ìbéèrè ${open} ṣì wà ní ṣíṣí. Wọ́n wà nínú àkójọ àwọn ìbéèrè.`,
   noneOpen: "Kò sí ìbéèrè kankan ní ṣíṣí.",
   moreWait: (more) => `Ìbéèrè ${more} mìíràn ń dúró títí a ó fi dáhùn ọ̀kan nínú ìwọ̀nyí.`,
   questionFrom: "Ìbéèrè láti ọ̀dọ̀",

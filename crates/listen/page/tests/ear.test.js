@@ -300,3 +300,34 @@ test("who joins late has the time that is left", () => {
   const [said] = says(hear(ear, question));
   assert.ok(said.endsWith("You have 88 seconds. Without an answer it counts as no."), said);
 });
+
+test("after a loss that was told it is said what is still open", () => {
+  const ear = new Ear();
+  hear(ear, started(), confirmation());
+  const now = 1000 * last;
+  const back = (how, told, ...events) => {
+    ear.catchUp(how, now, told);
+    const effects = hear(ear, ...events);
+    return says([...effects, ...ear.caughtUp(now)]);
+  };
+  assert.deepEqual(back("again", true), ["This question is still open: Send 5 euro to Ben. About 2 minutes are left."]);
+  assert.deepEqual(back("again", false), [], "a loss that nobody noticed");
+  const [asked, ...rest] = back("again", true, confirmation({ reply_token: "rpl_2", action: "Write to Ann." }));
+  assert.ok(asked.startsWith("Write to Ann."), asked);
+  assert.equal(rest.length, 1, "what was asked meanwhile is said by itself");
+  assert.deepEqual(back("again", true), ["2 questions are still open. The list of questions has them."]);
+  ear.answered("rpl_1", "accept");
+  assert.match(back("again", true)[0], /^This question is still open: Write to Ann\./);
+  const settled = back("again", true, resolution({ reply_token: "rpl_2", decision: "reject", by: "reply" }));
+  assert.deepEqual(settled, ["Somebody else rejected this: Write to Ann."]);
+});
+
+test("what the hub says of a state is said here in words of ours", () => {
+  const ear = new Ear();
+  hear(ear, started());
+  const state = (sayso) =>
+    event("state.changed", { from_state: "idle", to_state: "thinking", summary_normal: "The hub's words.", extensions: { sayso } });
+  assert.deepEqual(says(hear(ear, state({ words: "hub" }))), ["Thinking."]);
+  assert.deepEqual(says(hear(ear, state({ reply_token: "rpl_9", by: "reply" }))), ["Thinking."]);
+  assert.deepEqual(says(hear(ear, state({}))), ["The hub's words."]);
+});

@@ -207,6 +207,11 @@ impl Question {
         self
     }
 
+    /// Whether it is known to be open: after a gap it is not, until it is told again.
+    pub(crate) fn is_sure(&self) -> bool {
+        self.unsure.is_none()
+    }
+
     /// A time by the producer's clock.
     pub(super) fn by_producer(&self, now: i64) -> i64 {
         now.saturating_sub(self.ahead)

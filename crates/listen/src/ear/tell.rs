@@ -2,6 +2,7 @@
 
 use aaep::SessionId;
 use aaep::event::{Event, EventType, Payload, StateChanged, Urgency, Verbosity};
+use aaep::json::Tape;
 
 use super::question::Question;
 use super::track::Session;
@@ -29,7 +30,8 @@ impl Ear {
         let verbosity = self.tastes.verbosity.clone();
         let session = event.envelope.session_id.clone();
         let agent = words::agent(self.phrases, event);
-        let said = words::said(&event.payload, &verbosity);
+        // What the hub says of a state is for who has no words of their own for it.
+        let said = words::said(&event.payload, &verbosity).filter(|_| !hubs_words(event));
         let said_text = said.as_deref().unwrap_or_default();
         if !matches!(event.payload, Payload::ProgressUpdated(_) | Payload::StateChanged(_))
             && let Some(session) = self.session(&session)
@@ -230,6 +232,17 @@ impl Ear {
     }
 }
 
+/// Whether the words of a change of state are the hub's: it says so, or tells how a question was resolved.
+fn hubs_words(event: &Event) -> bool {
+    let (Payload::StateChanged(_), Some(extensions)) = (&event.payload, &event.envelope.extensions) else {
+        return false;
+    };
+    let mut tape = Tape::default();
+    let Ok(doc) = tape.read(extensions.as_str()) else { return false };
+    let Some(sayso) = doc.root().member("sayso") else { return false };
+    sayso.member("words").is_some_and(|words| words.is("hub")) || sayso.member("reply_token").is_some()
+}
+
 /// An announcement of an event.
 pub(super) fn spoken(phrases: &Phrases, event: &Event, kind: Kind, text: String) -> Announcement {
     let urgency = if event.envelope.event_type.is_critical() {
@@ -243,7 +256,8 @@ pub(super) fn spoken(phrases: &Phrases, event: &Event, kind: Kind, text: String)
     announcement.quotes = words::quotes(phrases, event);
     announcement.direction = words::direction(event);
     announcement.session = Some(event.envelope.session_id.clone());
-    if matches!(event.envelope.event_type, EventType::StateChanged) && event.envelope.urgency.is_none() {
+    let urges = event.envelope.urgency.is_some() && !hubs_words(event);
+    if matches!(event.envelope.event_type, EventType::StateChanged) && !urges {
         announcement.urgency = Urgency::Background;
     }
     announcement

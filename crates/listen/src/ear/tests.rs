@@ -545,6 +545,41 @@ fn a_reminder_of_the_hub_is_known_by_its_mark_and_not_by_its_words() {
 }
 
 #[test]
+fn what_the_hub_says_of_a_state_is_said_here_in_words_of_ours() {
+    let words = |from: &str, to: &str, mark: &str| {
+        format!(
+            r#""urgency":"normal","from_state":"{from}","to_state":"{to}","summary_terse":"Hub.","summary_normal":"The hub's words.","extensions":{{"sayso":{{{mark}}}}}"#
+        )
+    };
+    let mark = r#""words":"hub""#;
+    let mut stage = Stage::new();
+    assert_eq!(
+        stage.hear("state.changed", &words("thinking", "thinking", mark)),
+        ["agent: Bank is thinking."]
+    );
+    assert!(stage.hear("state.changed", &words("thinking", "writing_output", mark)).is_empty());
+    assert_eq!(stage.pass(STATE_LASTS), ["agent: Bank is writing."]);
+    stage.ask("rpl_1");
+    let told = stage.hear(
+        "state.changed",
+        &words(
+            "awaiting_input",
+            "calling_tool",
+            r#""reply_token":"rpl_1","decision":"reject","by":"timeout""#,
+        ),
+    );
+    assert_eq!(told, ["answer: Nobody answered question 1 in time: it is not done."]);
+    assert_eq!(
+        stage.pass(STATE_LASTS),
+        ["agent: Bank is using a tool."],
+        "and not how it was resolved once more"
+    );
+    // An agent's words are said as they are.
+    stage.hear("state.changed", &words("calling_tool", "deciding", r#""words":"agent""#));
+    assert_eq!(stage.pass(STATE_LASTS), ["agent: The hub's words."]);
+}
+
+#[test]
 fn an_answer_without_a_number_is_for_the_only_question_that_could_be_meant() {
     let mut stage = Stage::new();
     assert!(stage.ear.only_question(stage.now).is_none());

@@ -108,8 +108,12 @@ pub(super) static ENGLISH: Phrases = Phrases {
     help_hush: "Enter alone: stops what is being said. hush: stops what waits, too, unless it is urgent.",
     help_pace: "faster, slower: changes the pace of speech.",
     help_requests: "Anything else is taken for what you want the assistant to do.",
-    again_resumed: "Connected again. What was said meanwhile follows.",
-    again_not_kept: "Connected again, but what was said meanwhile was not kept for you. What holds now follows.",
+    again_resumed: "Connected again.",
+    again_not_kept: "Connected again, but what was said meanwhile was not kept for you.",
+    meanwhile_follows: "What was said meanwhile follows.",
+    now_follows: "What holds now follows.",
+    nothing_meanwhile: "Nothing was said meanwhile.",
+    status_lost: "There is no connection now; it is tried again. This is how things stood before:",
     in_the_clear: "The connection is not encrypted: others on the way can hear and change what is said. Use https.",
     no_hub: "This is an agent by itself, without a hub: it cannot be stopped or given more time from here, and what is said while there is no connection is lost.",
     asked_too_much: "Too much was asked at once. Ask again in a moment.",
@@ -306,6 +310,10 @@ pub(super) static ENGLISH: Phrases = Phrases {
     listening_only: |url| format!("Listening to {url}."),
     hub_says: |what| format!("The hub says: {what}"),
     lost: |why| format!("The connection to the hub is lost: {why}. It is tried again until it works."),
+    still_open: |number, agent, left| {
+        format!("Question {number} from {agent} is still open for {left}. Type repeat to hear it.")
+    },
+    several_still_open: |count| format!("{count} questions are still open. Type repeat to hear them."),
     cannot_reach: |url, why| format!("cannot reach {url}: {why}"),
     answer_not_sent: |number, why| {
         format!("Your answer to question {number} did not arrive: {why}. It is still open; answer again.")

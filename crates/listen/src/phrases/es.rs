@@ -109,8 +109,12 @@ pub(super) static SPANISH: Phrases = Phrases {
     help_hush: "Enter solo: corta lo que se está diciendo. silencio: corta también lo que espera, salvo lo urgente.",
     help_pace: "más rápido, más lento: cambia la velocidad de la voz.",
     help_requests: "Todo lo demás se toma por lo que usted quiere que haga el asistente.",
-    again_resumed: "Hay conexión de nuevo. Sigue lo que se dijo mientras tanto.",
-    again_not_kept: "Hay conexión de nuevo, pero lo que se dijo mientras tanto no se guardó para usted. Sigue lo que vale ahora.",
+    again_resumed: "Hay conexión de nuevo.",
+    again_not_kept: "Hay conexión de nuevo, pero lo que se dijo mientras tanto no se guardó para usted.",
+    meanwhile_follows: "Sigue lo que se dijo mientras tanto.",
+    now_follows: "Sigue lo que vale ahora.",
+    nothing_meanwhile: "Mientras tanto no se dijo nada.",
+    status_lost: "Ahora no hay conexión; se intenta de nuevo. Así estaban las cosas antes:",
     in_the_clear: "La conexión no está cifrada: otros en el camino pueden oír y cambiar lo que se dice. Use https.",
     no_hub: "Este es un agente solo, sin centro: desde aquí no se le puede parar ni pedir más tiempo, y lo que se dice sin conexión se pierde.",
     asked_too_much: "Se pidió demasiado de una vez. Pídalo de nuevo dentro de un momento.",
@@ -319,6 +323,10 @@ pub(super) static SPANISH: Phrases = Phrases {
     lost: |why| {
         format!("Se perdió la conexión con el centro: {why}. Se intenta de nuevo hasta que funcione.")
     },
+    still_open: |number, agent, left| {
+        format!("La pregunta {number} de {agent} sigue abierta {left}. Escriba repetir para oírla.")
+    },
+    several_still_open: |count| format!("Siguen abiertas {count} preguntas. Escriba repetir para oírlas."),
     cannot_reach: |url, why| format!("no se puede llegar a {url}: {why}"),
     answer_not_sent: |number, why| {
         format!("Su respuesta a la pregunta {number} no llegó: {why}. Sigue abierta; responda otra vez.")

@@ -168,6 +168,12 @@ catalogue! {
         // Of the connection and the voice.
         again_resumed,
         again_not_kept,
+        /// What follows on a return.
+        meanwhile_follows,
+        now_follows,
+        nothing_meanwhile,
+        /// How things stood before the connection was lost follows.
+        status_lost,
         in_the_clear,
         no_hub,
         asked_too_much,
@@ -345,6 +351,8 @@ catalogue! {
         listening_only(url: &str),
         hub_says(what: &str),
         lost(why: &str),
+        still_open(number: u32, agent: &str, left: &str),
+        several_still_open(count: usize),
         cannot_reach(url: &str, why: &str),
         answer_not_sent(number: u32, why: &str),
         wish_not_sent(why: &str),

@@ -108,8 +108,12 @@ pub(super) static YORUBA: Phrases = Phrases {
     help_hush: "Enter nìkan: ó dá ohun tí a ń sọ lọ́wọ́ dúró. dákẹ́: ó dá ohun tó ń dúró de ìsọ náà dúró, àyàfi ohun tó jẹ́ kánjúkánjú.",
     help_pace: "yára, rọra: ó yí bí ohùn ṣe ń yára padà.",
     help_requests: "Ohunkóhun mìíràn la máa kà sí ohun tí o fẹ́ kí olùrànlọ́wọ́ ṣe.",
-    again_resumed: "Ìsopọ̀ ti padà. Ohun tí a sọ láàárín ìgbà náà ń bọ̀.",
-    again_not_kept: "Ìsopọ̀ ti padà, ṣùgbọ́n a kò tọ́jú ohun tí a sọ láàárín ìgbà náà fún ọ. Ohun tó wà báyìí ń bọ̀.",
+    again_resumed: "Ìsopọ̀ ti padà.",
+    again_not_kept: "Ìsopọ̀ ti padà, ṣùgbọ́n a kò tọ́jú ohun tí a sọ láàárín ìgbà náà fún ọ.",
+    meanwhile_follows: "Ohun tí a sọ láàárín ìgbà náà ń bọ̀.",
+    now_follows: "Ohun tó wà báyìí ń bọ̀.",
+    nothing_meanwhile: "A kò sọ ohunkóhun láàárín ìgbà náà.",
+    status_lost: "Kò sí ìsopọ̀ báyìí; a ń gbìyànjú lẹ́ẹ̀kan sí i. Bí nǹkan ṣe wà tẹ́lẹ̀ nìyí:",
     in_the_clear: "Ìsopọ̀ yìí kò ní ààbò: àwọn ẹlòmíràn lójú ọ̀nà lè gbọ́ ohun tí a ń sọ, kí wọ́n sì yí i padà. Lo https.",
     no_hub: "Aṣojú tó dá wà ni èyí, kò ní ibùdó: a kò lè dá a dúró tàbí fún un ní àkókò sí i láti ibí, ohun tí a bá sì sọ nígbà tí kò sí ìsopọ̀ máa sọnù.",
     asked_too_much: "Ohun tí a béèrè lẹ́ẹ̀kan náà ti pọ̀ jù. Tún béèrè láìpẹ́.",
@@ -304,6 +308,10 @@ pub(super) static YORUBA: Phrases = Phrases {
     listening_only: |url| format!("Mo ń gbọ́ {url}."),
     hub_says: |what| format!("Ibùdó sọ pé: {what}"),
     lost: |why| format!("Ìsopọ̀ pẹ̀lú ibùdó ti já: {why}. A máa gbìyànjú títí ó fi máa ṣiṣẹ́."),
+    still_open: |number, agent, left| {
+        format!("Ìbéèrè {number} láti ọ̀dọ̀ {agent} ṣì wà ní ṣíṣí fún {left}. Tẹ tún sọ láti gbọ́ ọ.")
+    },
+    several_still_open: |count| format!("Ìbéèrè {count} ṣì wà ní ṣíṣí. Tẹ tún sọ láti gbọ́ wọn."),
     cannot_reach: |url, why| format!("a kò lè dé {url}: {why}"),
     answer_not_sent: |number, why| {
         format!("Ìdáhùn rẹ sí ìbéèrè {number} kò dé: {why}. Ó ṣì wà ní ṣíṣí; tún dáhùn.")

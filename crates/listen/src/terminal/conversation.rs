@@ -34,6 +34,8 @@ pub(super) struct Around {
     pub(super) speech: bool,
     /// There is a hub, which stops agents and gives more time; a producer by itself does neither.
     pub(super) hub: bool,
+    /// The connection is lost.
+    pub(super) lost: bool,
 }
 
 /// Takes one line.
@@ -64,7 +66,7 @@ pub(super) fn take(ear: &mut Ear, line: &str, around: Around, now: i64) -> Vec<A
         },
         Typed::Details(question) => again(ear, question, now, Ear::details),
         Typed::Repeat(question) => again(ear, question, now, Ear::repeat),
-        Typed::Status => status(ear, now),
+        Typed::Status => status(ear, around.lost, now),
         Typed::Stop(which) => stop(ear, which, now),
         Typed::Quieter => retune(ear, false),
         Typed::Louder => retune(ear, true),
@@ -297,14 +299,17 @@ fn again(
     all
 }
 
-fn status(ear: &Ear, now: i64) -> Vec<Act> {
+fn status(ear: &Ear, lost: bool, now: i64) -> Vec<Act> {
     let phrases = ear.phrases();
     let mut lines = Vec::new();
+    if lost {
+        lines.push(phrases.status_lost.to_owned());
+    }
     for session in ear.sessions() {
         let doing = if session.doing.is_empty() { phrases.has_not_said } else { &session.doing };
         lines.push(phrases.session_does(session.number, &session.agent, doing));
     }
-    if lines.is_empty() {
+    if ear.sessions().next().is_none() {
         lines.push(phrases.nobody_at_work.to_owned());
     }
     for question in ear.questions() {

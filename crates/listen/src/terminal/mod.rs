@@ -2,11 +2,12 @@
 //!
 //! - `typed`: what a line means by itself; `conversation`: what it means now, and what follows from it; `answerlike`: what only
 //!   sounds like an answer.
-//! - `talk`: what is heard, typed and said, one thing at a time.
+//! - `talk`: what is heard, typed and said, one thing at a time; `back`: the connection is there again.
 //! - `terms`: what is said of what a hub gives; `printed`: announcements as lines or as JSON; `aloud`: given to a voice.
 
 mod aloud;
 mod answerlike;
+mod back;
 mod conversation;
 mod printed;
 #[cfg(test)]

@@ -10,6 +10,7 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout};
 
 use super::aloud::Aloud;
+use super::back::Back;
 use super::conversation::{self, Act, Around};
 use super::{Auto, Failure, Hooks, Settings, printed, terms};
 use crate::client::{self, Heard, Lost};
@@ -37,6 +38,8 @@ pub(super) struct Talk<W> {
     rate: Option<u64>,
     /// The connection is lost, and that was said.
     lost: bool,
+    /// It was lost, and is there again a moment ago.
+    back: Option<Back>,
     /// It ends with this session.
     pub(super) until: Option<SessionId>,
     /// Who wants to know when a session was told to its end, or to a question.
@@ -62,6 +65,7 @@ impl<W: Write> Talk<W> {
             has_hub: true,
             rate: settings.tastes.rate,
             lost: false,
+            back: None,
             until: None,
             told_after: Vec::new(),
             is_over: false,
@@ -86,6 +90,9 @@ impl<W: Write> Talk<W> {
                 }
                 self.has_hub = subscription.is_some();
                 self.subscription = subscription;
+                if self.lost {
+                    self.back = Some(Back::new(resumed, &self.ear)).filter(|_| self.has_hub);
+                }
                 if self.lost && !resumed && self.has_hub {
                     self.ear.begin_anew(now());
                 }
@@ -117,11 +124,17 @@ impl<W: Write> Talk<W> {
                 let text = format!("{} {}", why.in_words(phrases), phrases.asked_for_less);
                 self.say(&Announcement::own(Kind::Notice, text));
             }
-            Heard::Text(text) => self.ear.hear(&text, now()),
+            Heard::Text(text) => {
+                if let Some(back) = &mut self.back {
+                    back.hears(&text);
+                }
+                self.ear.hear(&text, now());
+            }
             Heard::TooLong => {
                 self.say(&Announcement::own(Kind::Error, phrases.too_long));
             }
             Heard::Lost(lost) => {
+                self.back = None;
                 if !std::mem::replace(&mut self.lost, true) {
                     let why = lost.why().in_words(phrases);
                     let text = phrases.lost(&why);
@@ -170,6 +183,7 @@ impl<W: Write> Talk<W> {
             requests: self.requests.as_ref().map(|_| self.understood.unwrap_or(|_| true)),
             speech: self.aloud.has_voice(),
             hub: self.has_hub,
+            lost: self.lost,
         };
         let acts = conversation::take(&mut self.ear, line, around, now());
         for act in acts {
@@ -296,17 +310,26 @@ impl<W: Write> Talk<W> {
         let hour = Duration::from_hours(1);
         let due = self.ear.next_deadline().map(|at| at.saturating_sub(now()).max(0));
         let due = due.map_or(hour, |millis| Duration::from_millis(millis.unsigned_abs()).min(hour));
-        Instant::now() + if self.aloud.is_busy() { due.min(VOICE) } else { due }
+        let look = Instant::now() + if self.aloud.is_busy() { due.min(VOICE) } else { due };
+        self.back.as_ref().map_or(look, |back| look.min(back.due()))
     }
 
     /// Says what there is to say.
     pub(super) fn look(&mut self) {
         while let Some(announcement) = self.ear.next(now()) {
+            if let Some(leads) = self.back.as_mut().and_then(|back| back.leads(self.ear.phrases())) {
+                self.say(&leads);
+            }
             self.say(&announcement);
             if announcement.kind == Kind::Ask
                 && let Some(number) = announcement.question
             {
                 self.answer_by_itself(number);
+            }
+        }
+        if let Some(back) = self.back.take_if(|back| back.due() <= Instant::now()) {
+            for announcement in back.ends(&self.ear, now()) {
+                self.say(&announcement);
             }
         }
         if let Some(until) = &self.until

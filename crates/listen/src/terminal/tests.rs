@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
+use super::back::Back;
 use super::conversation::{Act, Around, goodbye, take};
 use super::talk::Talk;
 use super::{Hooks, Settings};
@@ -9,8 +10,9 @@ use crate::client::{Address, Heard};
 use crate::{Announcement, Ear, Limits, Tastes, Voice};
 
 pub(super) const NOW: i64 = 1_779_631_200_000;
-pub(super) const ALONE: Around = Around { requests: None, speech: false, hub: true };
-pub(super) const WITH_REQUESTS: Around = Around { requests: Some(|_| true), speech: false, hub: true };
+pub(super) const ALONE: Around = Around { requests: None, speech: false, hub: true, lost: false };
+pub(super) const WITH_REQUESTS: Around =
+    Around { requests: Some(|_| true), speech: false, hub: true, lost: false };
 
 fn ear(questions: &[&str]) -> Ear {
     ear_in("en", questions)
@@ -247,4 +249,52 @@ fn a_voice_says_one_thing_at_a_time_and_the_critical_cuts_in() {
         talk.look();
     }
     assert_eq!(voice.0.lock().unwrap().0[3..], ["One.", "Two.", "Three."]);
+}
+
+#[test]
+fn on_a_return_it_is_said_whether_something_follows_and_what_is_still_open() {
+    let texts = |all: Vec<Announcement>| all.into_iter().map(|one| one.text).collect::<Vec<_>>();
+    let first = "Question 1 from bank is still open for 2 minutes. Type repeat to hear it.";
+    let heard = ear(&[GRAVE]);
+    // Nothing came.
+    let nothing = texts(Back::new(true, &heard).ends(&heard, NOW));
+    assert_eq!(nothing, ["Nothing was said meanwhile.", first]);
+    let nothing = texts(Back::new(false, &ear(&[])).ends(&ear(&[]), NOW));
+    assert_eq!(nothing, ["No agent is at work."]);
+    // Something came.
+    for (resumed, follows) in [(true, "What was said meanwhile follows."), (false, "What holds now follows.")]
+    {
+        let mut back = Back::new(resumed, &heard);
+        back.hears(r#"{"type":"aaep:agent.progress.updated"}"#);
+        assert_eq!(back.leads(heard.phrases()).unwrap().text, follows);
+        assert!(back.leads(heard.phrases()).is_none(), "once");
+        assert_eq!(texts(back.ends(&heard, NOW)), [first]);
+    }
+    let mut back = Back::new(true, &heard);
+    back.hears(r#"{"type":"sayso:gap"}"#);
+    assert!(back.leads(heard.phrases()).is_none(), "a gap says what follows it");
+    // What was asked meanwhile was said when it came; what is answered, and what may be over, is not open.
+    let back = Back::new(true, &ear(&[]));
+    assert_eq!(texts(back.ends(&heard, NOW)), ["Nothing was said meanwhile."]);
+    let mut answered = ear(&[GRAVE, WORDS]);
+    let back = Back::new(true, &answered);
+    answered.decide(1, aaep::event::Decision::Reject, NOW).unwrap();
+    assert_eq!(texts(back.ends(&answered, NOW)).len(), 2, "that nothing was said, and the second question");
+    let mut unsure = ear(&[GRAVE]);
+    let back = Back::new(false, &unsure);
+    unsure.begin_anew(NOW);
+    assert_eq!(texts(back.ends(&unsure, NOW)), ["No agent is at work."]);
+    let many = ear(&[WORDS; 4]);
+    let all = texts(Back::new(true, &many).ends(&many, NOW));
+    assert_eq!(all[1..], ["4 questions are still open. Type repeat to hear them."]);
+}
+
+#[test]
+fn who_asks_how_things_stand_without_a_connection_is_told_so() {
+    let said = |lost| match &take(&mut ear(&[GRAVE]), "status", Around { lost, ..ALONE }, NOW)[..] {
+        [Act::Say(announcement)] => announcement.text.clone(),
+        other => panic!("{other:?}"),
+    };
+    let lost = "There is no connection now; it is tried again. This is how things stood before:\n";
+    assert_eq!(said(true), format!("{lost}{}", said(false)));
 }

@@ -1,0 +1,91 @@
+//! The connection is there again: what was said meanwhile follows, or nothing does, and what is still open is said.
+
+use std::time::Duration;
+
+use aaep::json::Tape;
+use tokio::time::Instant;
+
+use crate::{Announcement, Ear, Kind, Phrases, Question};
+
+/// It is caught up when nothing came for so long…
+const QUIET: Duration = Duration::from_millis(1500);
+/// …or after so long at most.
+const LONGEST: Duration = Duration::from_secs(5);
+/// So many questions are named one by one.
+const FEW: usize = 3;
+
+/// What comes after a return, until it is caught up.
+#[derive(Debug)]
+pub(super) struct Back {
+    /// The subscription is the one that was there before: nothing is lost.
+    resumed: bool,
+    /// The questions that were open before.
+    open: Vec<u32>,
+    /// Something came.
+    heard: bool,
+    /// It was said that something follows.
+    told: bool,
+    quiet: Instant,
+    longest: Instant,
+}
+
+impl Back {
+    pub(super) fn new(resumed: bool, ear: &Ear) -> Self {
+        let open = ear.questions().filter(|question| !question.is_answered).map(|question| question.number);
+        let now = Instant::now();
+        Self {
+            resumed,
+            open: open.collect(),
+            heard: false,
+            told: false,
+            quiet: now + QUIET,
+            longest: now + LONGEST,
+        }
+    }
+
+    /// Something came.
+    pub(super) fn hears(&mut self, text: &str) {
+        self.heard = true;
+        self.quiet = Instant::now() + QUIET;
+        let mut tape = Tape::default();
+        let kind = tape.read(text).ok().and_then(|doc| Some(doc.root().member("type")?.is("sayso:gap")));
+        // Of a gap it is said what follows.
+        self.told |= kind == Some(true);
+    }
+
+    /// What goes in front of the first thing that is said.
+    pub(super) fn leads(&mut self, phrases: &Phrases) -> Option<Announcement> {
+        let text = if self.resumed { phrases.meanwhile_follows } else { phrases.now_follows };
+        (!std::mem::replace(&mut self.told, true)).then(|| Announcement::own(Kind::Notice, text))
+    }
+
+    /// When it is caught up, if nothing more comes.
+    pub(super) fn due(&self) -> Instant {
+        self.quiet.min(self.longest)
+    }
+
+    /// It is caught up: that nothing was missed, and what of before is still open.
+    pub(super) fn ends(self, ear: &Ear, now: i64) -> Vec<Announcement> {
+        let phrases = ear.phrases();
+        let mut said = Vec::new();
+        if !self.heard {
+            let nothing = if self.resumed { phrases.nothing_meanwhile } else { phrases.nobody_at_work };
+            said.push(Announcement::own(Kind::Notice, nothing));
+        }
+        let still: Vec<&Question> = ear
+            .questions()
+            .filter(|question| !question.is_answered && question.is_sure())
+            .filter(|question| self.open.contains(&question.number))
+            .collect();
+        if still.len() > FEW {
+            said.push(Announcement::own(Kind::Ask, phrases.several_still_open(still.len())));
+            return said;
+        }
+        // They name no question by its number: with `--auto` it would be answered again.
+        said.extend(still.into_iter().map(|question| {
+            let left = ear.time_left(question.number, now).unwrap_or_default();
+            Announcement::own(Kind::Ask, phrases.still_open(question.number, &question.agent, &left))
+        }));
+        said
+    }
+}
