@@ -66,7 +66,7 @@ fn nothing_that_the_hub_says_itself_wants_a_warning() {
     let (_, late) = stage.listener(&listener("bob", &[]), REPLIES);
     stage.wait(3_600_000);
     let mut all: Vec<_> =
-        stage.disk.events().iter().map(|event| String::from_utf8(event.body.to_vec()).unwrap()).collect();
+        stage.disk.events().iter().map(|event| String::from_utf8(event.body.clone()).unwrap()).collect();
     all.extend(stage.heard(late));
     let kinds: std::collections::BTreeSet<_> = all.iter().map(|event| text_of(event, "type")).collect();
     for kind in ["state.changed", "progress.updated", "session.errored", "output.streaming"] {
