@@ -282,19 +282,22 @@ impl Core {
     }
 
     /// Takes a turn.
-    pub fn turn(&mut self, requests: Vec<Request>, now: i64) -> Vec<Output> {
+    pub fn turn(&mut self, requests: impl IntoIterator<Item = Request>, now: i64) -> Vec<Output> {
         if self.stale
             && let Err(error) = self.make_again(now)
         {
             self.rests_until = now.saturating_add(REST);
             let why = format!("nothing can be read: {error}");
-            for request in &requests {
+            let mut outputs = Vec::new();
+            for request in requests {
                 if let Command::HungUp { line } = request.command {
                     self.lines.hang_up(line);
                 }
+                if !request.command.is_quiet() {
+                    outputs.push(Output::Answer(request.id, Answer::Unavailable(why.clone())));
+                }
             }
-            let asked = requests.iter().filter(|one| !one.command.is_quiet());
-            return asked.map(|one| Output::Answer(one.id, Answer::Unavailable(why.clone()))).collect();
+            return outputs;
         }
         for request in requests {
             self.follow(request, now);
