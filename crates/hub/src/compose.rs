@@ -49,12 +49,14 @@ const OURS: [&str; 6] =
 /// Members of the envelope that an agent may bring, in the advised order.
 const BROUGHT: [&str; 4] = ["verbosity", "urgency", "localization_hints", "correlation_id"];
 /// Puts the envelope around what an agent said, members in the advised order. `extra` are members of the payload that the
-/// hub adds, as JSON; they replace the agent's own of that name. `hidden` are members that are for the hub alone.
+/// hub adds, as JSON; they replace the agent's own of that name. `hidden` are members that are for the hub alone. It is
+/// written into the room of a text that is not needed any more.
 pub(crate) fn event(
     said: &Value<'_>,
     stamp: &Stamp<'_>,
     extra: &[(&str, &str)],
     hidden: &[&str],
+    room: String,
 ) -> Result<String, NotAnEvent> {
     let kind = said.member("type").and_then(|kind| kind.text()).ok_or(NotAnEvent::Form)?;
     if said.kind() != Kind::Object {
@@ -75,7 +77,7 @@ pub(crate) fn event(
     if kind.split_once(':').is_some_and(|(prefix, _)| prefix == "sayso") || is_sayso(&kind) {
         return Err(NotAnEvent::Ours(format!("the type {kind}")));
     }
-    let mut out = Writer::with_capacity(said.source().len() + 512);
+    let mut out = Writer::reusing(room);
     out.open_object();
     out.key("@context");
     context(said, extra, &mut out);
@@ -241,7 +243,7 @@ mod tests {
 
     fn composed(said: &str) -> Result<String, NotAnEvent> {
         let mut tape = Tape::default();
-        event(&tape.read(said).unwrap().root(), &STAMP, &[], &[])
+        event(&tape.read(said).unwrap().root(), &STAMP, &[], &[], String::new())
     }
 
     #[test]
@@ -313,7 +315,7 @@ mod tests {
         ] {
             let mut tape = Tape::default();
             let said = format!(r#"{{"type":"aaep:agent.tool.invoked","@context":{brought}}}"#);
-            let text = event(&tape.read(&said).unwrap().root(), &STAMP, &extra, &[]).unwrap();
+            let text = event(&tape.read(&said).unwrap().root(), &STAMP, &extra, &[], String::new()).unwrap();
             assert!(text.starts_with(&format!(r#"{{"@context":{expected},"#)), "{text}");
         }
     }
@@ -323,7 +325,7 @@ mod tests {
         let mut tape = Tape::default();
         let said = tape.read(r#"{"type":"aaep:agent.tool.invoked"}"#).unwrap();
         let extra = [(SAYSO_EXTENSION, r#"{"tool":"x"}"#)];
-        let text = event(&said.root(), &STAMP, &extra, &[]).unwrap();
+        let text = event(&said.root(), &STAMP, &extra, &[], String::new()).unwrap();
         assert!(
             text.starts_with(
                 r#"{"@context":["https://aaep-protocol.org/context/v1","urn:sayso:context:v1"]"#

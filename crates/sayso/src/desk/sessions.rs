@@ -120,7 +120,7 @@ impl Desk {
     pub(super) fn take(&mut self, order: Order) {
         match order {
             Order::Start { reply, .. } if self.lost => {
-                self.answered.push(Answered::Started(reply, Err(lost())))
+                self.answered.push(Answered::Started(reply, Err(lost())));
             }
             Order::Start { body, cleaner, reply } => {
                 self.number += 1;
@@ -146,14 +146,14 @@ impl Desk {
         while !live.busy
             && let Some(job) = live.waiting.pop_front()
         {
-            let job = match live.track.before(&job.intent) {
+            let mut job = match live.track.before(&job.intent) {
                 None => job,
                 Some(intent) => {
                     live.waiting.push_front(job);
                     Job { intent, reply: None }
                 }
             };
-            let Some(call) = live.track.call(&job.intent) else {
+            let Some(call) = live.track.call(&mut job.intent) else {
                 self.answered.extend(job.reply.map(|reply| Answered::Said(reply, Ok(String::new()))));
                 continue;
             };

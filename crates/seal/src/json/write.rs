@@ -58,6 +58,12 @@ impl Writer {
         Self { out: String::with_capacity(bytes), comma: false }
     }
 
+    /// One that writes into the room of a text that is not needed any more.
+    pub fn reusing(mut text: String) -> Self {
+        text.clear();
+        Self { out: text, comma: false }
+    }
+
     /// The text so far.
     pub fn finish(self) -> String {
         self.out
@@ -129,7 +135,7 @@ impl Writer {
     /// An integer.
     pub fn integer(&mut self, value: i64) {
         self.separate();
-        self.out.push_str(&value.to_string());
+        let _ = write!(self.out, "{value}");
     }
 
     /// A number; integral values are written without a fraction (C-A19), those that JSON cannot say as `null`.
