@@ -1,12 +1,13 @@
 //! Agents' lines: connections that follow sessions. Who follows a session hears how its questions were resolved and that it
 //! ended; and as long as somebody does, its agent counts as there (design, decision 16).
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 use aaep::ReplyToken;
 use aaep::event::{CancelledBy, Event, Payload};
 use aaep::json::{Tape, Writer};
 use journal::Position;
+use seal::ByMade;
 
 use super::agent::GONE;
 use super::ask::stored;
@@ -16,8 +17,8 @@ use crate::{LineId, Principal};
 
 #[derive(Default)]
 pub(super) struct Lines {
-    followers: HashMap<Box<str>, Vec<LineId>>,
-    follows: HashMap<LineId, HashSet<Box<str>>>,
+    followers: ByMade<Box<str>, Vec<LineId>>,
+    follows: ByMade<LineId, HashSet<Box<str>>>,
 }
 
 impl Lines {

@@ -37,7 +37,7 @@ use aaep::event::{Event, Producer};
 use aaep::negotiate::Offer;
 use aaep::shape;
 use journal::{Journal, Retention};
-use seal::Random;
+use seal::{ByMade, Random};
 
 use crate::command::{Answer, Command, Notice, Output, Request, RequestId};
 use crate::delivery::Frame;
@@ -143,7 +143,7 @@ pub struct Core {
     limits: Limits,
     offer: Offer,
     validator: Validator,
-    sessions: HashMap<Box<str>, agent::Live>,
+    sessions: ByMade<Box<str>, agent::Live>,
     subscriptions: HashMap<Box<str>, Subscription>,
     known: Known,
     /// Sessions that were left when the process before this one ended.
@@ -236,7 +236,7 @@ impl Core {
             limits,
             offer: Offer::new(producer),
             validator: Validator::new(),
-            sessions: HashMap::new(),
+            sessions: ByMade::default(),
             subscriptions: HashMap::new(),
             known: Known::default(),
             orphans: HashSet::new(),

@@ -182,11 +182,11 @@ impl Core {
             return Err(Answer::Bad("a question is asked as a confirmation or a clarification".to_owned()));
         }
         let is_call = kind == Some(EventType::ToolInvoked);
-        let token = root.member("reply_token").filter(|_| is_call);
-        let token = token.and_then(|token| ReplyToken::parse(&token.text()?).ok());
-        let arguments = root.member("arguments").filter(|_| is_call).map(|arguments| arguments.source());
+        let of_call = |name| if is_call { root.member(name) } else { None };
+        let token = of_call("reply_token").and_then(|token| ReplyToken::parse(&token.text()?).ok());
+        let arguments = of_call("arguments").map(|arguments| arguments.source());
         let hidden: &[&str] = if is_call { &["reply_token", "arguments"] } else { &[] };
-        let bound = match (root.member("tool").and_then(|tool| tool.text()), arguments) {
+        let bound = match (of_call("tool").and_then(|tool| tool.text()), arguments) {
             (Some(tool), Some(arguments)) => {
                 let action = Action::new(&tool, arguments).map_err(|why| Answer::Bad(why.to_string()))?;
                 Some(binding(&tool, Some(&action.digest())))

@@ -50,16 +50,21 @@ impl Dice {
 
 impl Random for Dice {
     fn fill(&mut self, bytes: &mut [u8]) {
-        for byte in bytes {
+        let mut wanted = bytes;
+        while !wanted.is_empty() {
             if self.used >= AT_ONCE {
                 (self.source)(self.bytes.as_mut_slice());
                 self.used = 0;
             }
-            // What was given out is not kept.
-            if let Some(next) = self.bytes.get_mut(self.used) {
-                *byte = std::mem::take(next);
+            let length = wanted.len().min(AT_ONCE - self.used);
+            let (now, later) = wanted.split_at_mut(length);
+            if let Some(next) = self.bytes.get_mut(self.used..self.used + length) {
+                now.copy_from_slice(next);
+                // What was given out is not kept.
+                next.fill(0);
             }
-            self.used += 1;
+            self.used += length;
+            wanted = later;
         }
     }
 }

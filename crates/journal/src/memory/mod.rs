@@ -6,6 +6,8 @@ mod trim;
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 
+use seal::ByMade;
+
 use crate::stored::{
     Alive, OpenQuestion, OpenSession, OpenSubscription, Remembered, Spending, StoredDecision, StoredEvent,
     StoredSession,
@@ -16,7 +18,8 @@ use crate::{Conflict, Entry, Error, Journal, Position, Retention, Trimmed};
 #[derive(Debug, Default)]
 pub struct Memory {
     events: BTreeMap<Position, Event>,
-    ids: HashMap<Arc<str>, Position>,
+    /// Ids are made by the caller and by no stranger.
+    ids: ByMade<Arc<str>, Position>,
     sessions: BTreeMap<String, Kept>,
     opened: u64,
     questions: BTreeMap<String, Question>,
@@ -75,13 +78,18 @@ type Undo = Box<dyn FnOnce(&mut Memory)>;
 
 impl Journal for Memory {
     fn commit(&mut self, batch: &[Entry<'_>]) -> Result<(), Error> {
+        let conflict = |entry, reason| Err(Error::Conflict(Conflict { entry, reason }));
+        // Of one there is nothing to take back.
+        if let [one] = batch {
+            return self.apply(one).map(drop).or_else(|reason| conflict(0, reason));
+        }
         let mut undo: Vec<Undo> = Vec::with_capacity(batch.len());
         for (place, entry) in batch.iter().enumerate() {
             match self.apply(entry) {
                 Ok(back) => undo.push(back),
                 Err(reason) => {
                     undo.into_iter().rev().for_each(|back| back(self));
-                    return Err(Error::Conflict(Conflict { entry: place, reason }));
+                    return conflict(place, reason);
                 }
             }
         }

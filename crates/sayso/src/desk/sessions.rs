@@ -5,6 +5,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Instant;
 
+use seal::ByMade;
 use tokio::sync::{oneshot, watch};
 
 use super::orders::WeakOrders;
@@ -18,8 +19,8 @@ use crate::track::{Intent, Track};
 pub(crate) struct Desk {
     orders: WeakOrders,
     number: Number,
-    sessions: HashMap<Arc<str>, Live>,
-    calls: HashMap<Number, OnItsWay>,
+    sessions: ByMade<Arc<str>, Live>,
+    calls: ByMade<Number, OnItsWay>,
     /// Questions that are not resolved, by their tokens.
     asked: HashMap<String, (Arc<str>, Option<Reply>)>,
     settling: Vec<oneshot::Sender<()>>,
@@ -71,8 +72,8 @@ impl Desk {
         Self {
             orders,
             number: 0,
-            sessions: HashMap::new(),
-            calls: HashMap::new(),
+            sessions: ByMade::default(),
+            calls: ByMade::default(),
             asked: HashMap::new(),
             settling: Vec::new(),
             lost: false,

@@ -1,11 +1,11 @@
 //! The hub in this process.
 
-use std::collections::HashMap;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use hub::Principal;
 use hub::command::{Answer, Command, Notice, RequestId};
+use seal::ByMade;
 use wire::{Bridge, Told as Heard};
 
 use super::{Call, Line, Number, Told};
@@ -21,7 +21,7 @@ pub(crate) struct Embedded {
     bridge: Bridge,
     line: wire::Line,
     who: Principal,
-    numbers: HashMap<RequestId, Number>,
+    numbers: ByMade<RequestId, Number>,
     /// Calls that the hub did not take: it is gone.
     untaken: Vec<Number>,
     /// How the hub is asked.
@@ -35,7 +35,7 @@ impl Embedded {
             bridge: bridge.clone(),
             line: bridge.line(UNTOLD),
             who,
-            numbers: HashMap::new(),
+            numbers: ByMade::default(),
             untaken: Vec::new(),
             ask: wire::Line::ask,
         }

@@ -1,6 +1,5 @@
 //! The way to the hub's thread and back.
 
-use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
@@ -8,6 +7,7 @@ use std::time::Duration;
 
 use hub::command::{Answer, Command, Output, Request, RequestId};
 use hub::{Core, Engine, LineId, ListenerId, Principal};
+use seal::ByMade;
 use tokio::sync::{OwnedRwLockReadGuard, RwLock, oneshot};
 
 use super::told::{Told, Untaken};
@@ -29,8 +29,8 @@ pub struct Bridge {
 /// Who is told what the hub says.
 #[derive(Default)]
 struct Waiting {
-    asked: HashMap<RequestId, Asker>,
-    lines: HashMap<LineId, Untaken>,
+    asked: ByMade<RequestId, Asker>,
+    lines: ByMade<LineId, Untaken>,
 }
 
 enum Asker {

@@ -105,9 +105,9 @@ mod tests {
         Told::Answer(RequestId(number), Answer::Done)
     }
 
-    fn number(told: Poll<Option<Told>>) -> Option<u64> {
+    fn number(told: &Poll<Option<Told>>) -> Option<u64> {
         match told {
-            Poll::Ready(Some(Told::Answer(RequestId(number), _))) => Some(number),
+            Poll::Ready(Some(Told::Answer(RequestId(number), _))) => Some(*number),
             _ => None,
         }
     }
@@ -123,8 +123,8 @@ mod tests {
         assert_eq!(count.0.load(Ordering::Relaxed), 0);
         assert!(untaken.tell(answer(2)));
         assert_eq!(count.0.load(Ordering::Relaxed), 1);
-        assert_eq!(number(untaken.poll(&mut context)), Some(1));
-        assert_eq!(number(Poll::Ready(untaken.take())), Some(2));
+        assert_eq!(number(&untaken.poll(&mut context)), Some(1));
+        assert_eq!(number(&Poll::Ready(untaken.take())), Some(2));
     }
 
     #[test]
@@ -133,9 +133,9 @@ mod tests {
         assert!(untaken.tell(answer(1)) && untaken.tell(answer(2)));
         assert!(!untaken.tell(answer(3)));
         let mut context = Context::from_waker(Waker::noop());
-        assert_eq!(number(untaken.poll(&mut context)), Some(1));
+        assert_eq!(number(&untaken.poll(&mut context)), Some(1));
         assert!(!untaken.tell(answer(4)));
-        assert_eq!(number(untaken.poll(&mut context)), Some(2));
+        assert_eq!(number(&untaken.poll(&mut context)), Some(2));
         assert!(matches!(untaken.poll(&mut context), Poll::Ready(None)));
     }
 }
