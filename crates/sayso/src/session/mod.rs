@@ -437,7 +437,7 @@ impl Session {
             out.text(to);
             words.write(out, &self.cleaner);
         });
-        let instead = Progress::says(words.clone());
+        let instead = Progress::says(words.clone().into_owned());
         let instead = Self::event("aaep:agent.progress.updated", |out| instead.write(out, &self.cleaner));
         self.say(Intent::State { to, event, instead }).await.map(drop)
     }

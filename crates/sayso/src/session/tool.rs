@@ -272,7 +272,7 @@ impl<'s> Tool<'s> {
         let why = why.into();
         // Of the beginning of a secret that is cut in two, nothing is left once it is short.
         let start = why.get(..why.floor_char_boundary(ENOUGH)).unwrap_or_default();
-        let why = short(&self.session.cleaner.clean(start));
+        let why = short(&self.session.cleaner.clean(start)).into_owned();
         let words = Words::new(format!("{} failed: {why}", human(&self.name)));
         self.close("error", &words, Some(&why)).await
     }
