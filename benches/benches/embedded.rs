@@ -10,7 +10,7 @@ use aaep::message::Boundary;
 use aaep::shape::{Limits, Shaper, Wants};
 use aaep::{Received, json::Writer};
 use sayso::{Hub, Progress, Session};
-use sayso_benches::load::Scale;
+use sayso_benches::load::{Agent, Ears, Process, Scale, Server};
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 use tokio::sync::{mpsc, oneshot};
 
@@ -24,16 +24,23 @@ fn main() {
     let scale = Scale::of_arguments();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let Ok(runtime) = runtime else { return println!("no runtime") };
-    println!("{:<58} {:>9} {:>9} {:>9}", "an event without durability", "ns", "to a send", "allocs");
+    println!(
+        "{:<58} {:>9} {:>9} {:>9} {:>9}",
+        "an event without durability", "ns", "to a send", "busy ns", "allocs"
+    );
     let events = scale.pick(200_000, 2_000);
     let send = sends(events);
     row("a send on a bare channel to another thread", &send, &send);
     row("a send and an answer, one after the other", &runtime.block_on(answers(events / 4)), &send);
     for sessions in [1, 16, 256] {
         let name = format!("embedded, {sessions} sessions, each awaits its events");
-        row(&name, &runtime.block_on(embedded(sessions, events / 4 / sessions)), &send);
+        row(&name, &runtime.block_on(embedded(sessions, events / 4 / sessions, false)), &send);
     }
-    println!("goal: {GOAL:.0} ns an event\n");
+    let heard = runtime.block_on(embedded(16, events / 4 / 16, true));
+    row("embedded, 16 sessions, and a listener over SSE", &heard, &send);
+    println!(
+        "goal: {GOAL:.0} ns an event; busy is the time that the thread which speaks was on a processor\n"
+    );
     println!(
         "{:<58} {:>9} {:>9} {:>9} {:>9}",
         "a token through shaping", "ns", "to a send", "allocs", "a chunk"
@@ -52,22 +59,43 @@ fn main() {
 /// What one of something costs.
 struct Cost {
     nanoseconds: f64,
+    busy: f64,
     allocations: f64,
 }
 
-fn cost(count: usize, since: Instant, region: &Region<'_, System>) -> Cost {
-    let change = region.change();
+/// When something began.
+struct Begun<'r> {
+    at: Instant,
+    busy: f64,
+    region: Region<'r, System>,
+}
+
+fn begin() -> Begun<'static> {
+    Begun { at: Instant::now(), busy: busy(), region: Region::new(ALLOCATOR) }
+}
+
+/// For how long this thread was on a processor, in nanoseconds.
+fn busy() -> f64 {
+    let told = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    told.split(' ').next().and_then(|nanos| nanos.parse().ok()).unwrap_or(f64::NAN)
+}
+
+fn cost(count: usize, begun: &Begun<'_>) -> Cost {
+    let elapsed = begun.at.elapsed();
+    let change = begun.region.change();
     let made = change.allocations + change.reallocations;
     #[allow(clippy::cast_precision_loss, reason = "counts far below 2^52")]
     let each = |all: f64| all / count as f64;
     #[allow(clippy::cast_precision_loss, reason = "counts far below 2^52")]
     let made = made as f64;
-    Cost { nanoseconds: each(since.elapsed().as_secs_f64() * 1e9), allocations: each(made) }
+    let nanoseconds = each(elapsed.as_secs_f64() * 1e9);
+    Cost { nanoseconds, busy: each(busy() - begun.busy), allocations: each(made) }
 }
 
 fn row(name: &str, cost: &Cost, send: &Cost) {
     let times = cost.nanoseconds / send.nanoseconds;
-    println!("{name:<58} {:>9.0} {times:>9.1} {:>9.2}", cost.nanoseconds, cost.allocations);
+    let Cost { nanoseconds, busy, allocations } = cost;
+    println!("{name:<58} {nanoseconds:>9.0} {times:>9.1} {busy:>9.0} {allocations:>9.2}");
 }
 
 /// Sends to a thread that takes all there is.
@@ -80,11 +108,11 @@ fn sends(count: usize) -> Cost {
         }
         sum
     });
-    let (since, region) = (Instant::now(), Region::new(ALLOCATOR));
+    let begun = begin();
     for one in 0..count {
         let _ = sender.send(one);
     }
-    let cost = cost(count, since, &region);
+    let cost = cost(count, &begun);
     drop(sender);
     let _ = black_box(taker.join());
     cost
@@ -98,23 +126,49 @@ async fn answers(count: usize) -> Cost {
             let _ = answer.send(1);
         }
     });
-    let (since, region) = (Instant::now(), Region::new(ALLOCATOR));
+    let begun = begin();
     for _ in 0..count {
         let (answer, answered) = oneshot::channel();
         let _ = sender.send(answer);
         let _ = answered.await;
     }
-    let cost = cost(count, since, &region);
+    let cost = cost(count, &begun);
     drop(sender);
     let _ = answerer.join();
     cost
 }
 
+/// The hub in this process, for who listens to it.
+struct Inside(String);
+
+impl Server for Inside {
+    fn address(&self) -> &str {
+        &self.0
+    }
+
+    fn stream(&self, agent: &mut Agent) -> String {
+        let request = r#"{"type":"subscription.request","aaep_version":"1.0.0","subscriber_id":"bench","capabilities":{}}"#;
+        let accepted = agent.post("/aaep/v1/subscriptions", request);
+        let id = accepted.split("\"subscription_id\":\"").nth(1).and_then(|rest| rest.split('"').next());
+        format!("/aaep/v1/events?subscription_id={}", id.unwrap_or_default())
+    }
+
+    fn request(&self, _: usize) -> (Vec<u8>, usize) {
+        (Vec::new(), 0)
+    }
+
+    fn process(&self) -> Process {
+        Process(std::process::id())
+    }
+}
+
 /// Events of sessions that go on side by side.
-async fn embedded(sessions: usize, each: usize) -> Cost {
-    let Ok(hub) = Hub::embedded().agent("bench").open() else {
-        return Cost { nanoseconds: f64::NAN, allocations: f64::NAN };
+async fn embedded(sessions: usize, each: usize, heard: bool) -> Cost {
+    let Ok(hub) = Hub::embedded().agent("bench").listen("127.0.0.1:0").open() else {
+        return Cost { nanoseconds: f64::NAN, busy: f64::NAN, allocations: f64::NAN };
     };
+    let inside = hub.address().map(|address| Inside(address.to_string())).filter(|_| heard);
+    let ears = inside.map(|inside| Ears::connect(&inside, 1, false));
     let mut open = Vec::new();
     for _ in 0..sessions {
         if let Ok(session) = hub.session("Measure.").start().await {
@@ -122,12 +176,13 @@ async fn embedded(sessions: usize, each: usize) -> Cost {
         }
     }
     work(&open, each / 10 + 1).await;
-    let (since, region) = (Instant::now(), Region::new(ALLOCATOR));
+    let begun = begin();
     work(&open, each).await;
-    let cost = cost(sessions * each, since, &region);
+    let cost = cost(sessions * each, &begun);
     for session in open {
         let _ = session.finish("Measured.").await;
     }
+    drop(ears);
     hub.close().await;
     cost
 }

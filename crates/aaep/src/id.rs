@@ -1,6 +1,9 @@
 //! The ids of AAEP: validated, comparable, made from a source of randomness that the caller brings.
 
+use std::cmp::Ordering;
 use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::ops::Deref;
 use std::str::FromStr;
 use std::sync::Arc;
 
@@ -24,12 +27,12 @@ impl fmt::Display for IdError {
 impl std::error::Error for IdError {}
 
 macro_rules! ids {
-    ($($(#[$doc:meta])* $name:ident, $prefix:literal;)*) => {$(
+    ($($(#[$doc:meta])* $name:ident, $prefix:literal, $kept:ty;)*) => {$(
         $(#[$doc])*
         ///
         #[doc = concat!("The form is `", $prefix, "` and 1 to 64 ASCII letters or digits, compared case-sensitively.")]
         #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub struct $name(Arc<str>);
+        pub struct $name($kept);
 
         impl $name {
             /// What every such id begins with.
@@ -86,20 +89,82 @@ ids! {
     /// assert!(EventId::parse("evt_8a3f5b22c91e4d7a").is_ok());
     /// assert!(EventId::parse("evt_8a3f\n").is_err());
     /// ```
-    EventId, "evt_";
+    EventId, "evt_", Short;
     /// Names one session: one request of one person, from start to end (§3.2.4).
-    SessionId, "sess_";
+    SessionId, "sess_", Arc<str>;
     /// Names one subscription (§5.4).
-    SubscriptionId, "sub_";
+    SubscriptionId, "sub_", Arc<str>;
     /// Ties an answer to its question (§6.2.1). It is no credential (§6.2.4).
-    ReplyToken, "rpl_";
+    ReplyToken, "rpl_", Arc<str>;
     /// Ties a tool's completion to its invocation (§4.3.1).
-    ToolCallId, "call_";
+    ToolCallId, "call_", Arc<str>;
     /// Groups the chunks of one output (§4.3.3).
-    OutputId, "out_";
+    OutputId, "out_", Arc<str>;
 }
 
-fn hex(prefix: &str, random: &mut impl Random) -> Arc<str> {
+/// The text of an id that lies in the id itself, as long as it is one of ours: every event that is made needs one.
+#[derive(Clone)]
+enum Short {
+    Here { bytes: [u8; HERE], length: u8 },
+    Elsewhere(Arc<str>),
+}
+
+/// `evt_` and 32 digits, and some more.
+const HERE: usize = 40;
+
+impl From<&str> for Short {
+    fn from(text: &str) -> Self {
+        let mut bytes = [0; HERE];
+        match (bytes.get_mut(..text.len()), u8::try_from(text.len())) {
+            (Some(room), Ok(length)) => {
+                room.copy_from_slice(text.as_bytes());
+                Self::Here { bytes, length }
+            }
+            _ => Self::Elsewhere(text.into()),
+        }
+    }
+}
+
+impl Deref for Short {
+    type Target = str;
+    fn deref(&self) -> &str {
+        match self {
+            Self::Here { bytes, length } => {
+                let bytes = bytes.get(..usize::from(*length)).unwrap_or_default();
+                std::str::from_utf8(bytes).unwrap_or_default()
+            }
+            Self::Elsewhere(text) => text,
+        }
+    }
+}
+
+impl PartialEq for Short {
+    fn eq(&self, other: &Self) -> bool {
+        **self == **other
+    }
+}
+
+impl Eq for Short {}
+
+impl PartialOrd for Short {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Short {
+    fn cmp(&self, other: &Self) -> Ordering {
+        (**self).cmp(&**other)
+    }
+}
+
+impl Hash for Short {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (**self).hash(state);
+    }
+}
+
+fn hex<T: for<'t> From<&'t str>>(prefix: &str, random: &mut impl Random) -> T {
     let mut bytes = [0; 16];
     random.fill(&mut bytes);
     let digit = |digit: u8| char::from(b"0123456789abcdef"[usize::from(digit & 15)]);
@@ -111,7 +176,7 @@ fn hex(prefix: &str, random: &mut impl Random) -> Arc<str> {
         *place = letter as u8;
         end += 1;
     }
-    String::from_utf8_lossy(&text[..end]).into()
+    T::from(&String::from_utf8_lossy(&text[..end]))
 }
 
 #[cfg(test)]
@@ -131,6 +196,16 @@ mod tests {
         assert_eq!(first.as_str(), "evt_00112233445566778899aabbccddeeff");
         assert_ne!(first, EventId::generate(&mut |bytes: &mut [u8]| bytes.fill(7)));
         assert_eq!(first, EventId::parse(first.as_str()).unwrap());
+    }
+
+    #[test]
+    fn long_ids_are_kept_like_short_ones() {
+        for length in [1, 35, 36, 37, 64] {
+            let text = format!("evt_{}", "a".repeat(length));
+            let id = EventId::parse(&text).unwrap();
+            assert_eq!((id.as_str(), &id.clone()), (text.as_str(), &id));
+            assert!(id > EventId::parse("evt_A").unwrap());
+        }
     }
 
     #[test]

@@ -43,29 +43,24 @@ const SAYSO: &str = "urn:sayso:context:v1";
 /// Among what the hub adds: the object of sayso's own extension.
 pub(crate) const SAYSO_EXTENSION: &str = "extensions.sayso";
 
-/// Members that only the hub sets.
-const OURS: [&str; 6] =
-    ["aaep_version", "event_id", "session_id", "sequence_number", "timestamp", "producer"];
-/// Members of the envelope that an agent may bring, in the advised order.
-const BROUGHT: [&str; 4] = ["verbosity", "urgency", "localization_hints", "correlation_id"];
 /// Puts the envelope around what an agent said, members in the advised order. `extra` are members of the payload that the
-/// hub adds, as JSON; they replace the agent's own of that name. `hidden` are members that are for the hub alone.
+/// hub adds, as JSON; they replace the agent's own of that name. `hidden` are members that are for the hub alone. It is
+/// written into the room of a text that is not needed any more.
 pub(crate) fn event(
     said: &Value<'_>,
     stamp: &Stamp<'_>,
     extra: &[(&str, &str)],
     hidden: &[&str],
+    room: String,
 ) -> Result<String, NotAnEvent> {
-    let kind = said.member("type").and_then(|kind| kind.text()).ok_or(NotAnEvent::Form)?;
-    if said.kind() != Kind::Object {
-        return Err(NotAnEvent::Form);
-    }
-    if let Some((name, _)) = said.members().find(|(name, _)| OURS.iter().any(|ours| name.is(ours))) {
-        return Err(NotAnEvent::Ours(name.text().unwrap_or_default().into_owned()));
+    let brought = Brought::of(said);
+    let kind = brought.kind.and_then(|kind| kind.text()).ok_or(NotAnEvent::Form)?;
+    if let Some(name) = brought.ours {
+        return Err(NotAnEvent::Ours(name));
     }
     // Else an agent could say that a person has accepted (design, decision 15).
-    let brought = said.member("extensions");
     if brought
+        .extensions
         .iter()
         .flat_map(Value::members)
         .any(|(name, _)| name.text().is_some_and(|name| is_sayso(&name)))
@@ -75,61 +70,137 @@ pub(crate) fn event(
     if kind.split_once(':').is_some_and(|(prefix, _)| prefix == "sayso") || is_sayso(&kind) {
         return Err(NotAnEvent::Ours(format!("the type {kind}")));
     }
-    let mut out = Writer::with_capacity(said.source().len() + 512);
+    let event_type = EventType::of(&kind);
+    let mut out = Writer::reusing(room);
     out.open_object();
     out.key("@context");
-    context(said, extra, &mut out);
-    for (name, text) in [
-        ("aaep_version", "1.0.0"),
-        ("type", &kind),
-        ("event_id", stamp.event_id),
-        ("session_id", stamp.session_id),
-        ("timestamp", stamp.timestamp),
-    ] {
-        out.key(name);
-        out.text(text);
+    context(brought.context, extra, &mut out);
+    out.plain("aaep_version", "1.0.0");
+    out.key("type");
+    out.text(&kind);
+    for (name, text) in
+        [("event_id", stamp.event_id), ("session_id", stamp.session_id), ("timestamp", stamp.timestamp)]
+    {
+        out.plain(name, text);
     }
     out.key("producer");
     out.raw(stamp.producer);
-    for name in BROUGHT {
-        if name == "localization_hints" {
-            hints(said, stamp.hints, &mut out);
-        } else if let Some(value) = said.member(name) {
-            out.key(name);
-            out.raw(value.source());
-        } else if name == "urgency" && EventType::of(&kind).is_critical() {
-            out.key(name);
-            out.text("critical");
-        }
+    as_brought("verbosity", brought.verbosity, &mut out);
+    match brought.urgency {
+        None if event_type.is_critical() => out.plain("urgency", "critical"),
+        urgency => as_brought("urgency", urgency, &mut out),
     }
-    if let (true, None, Some(state)) =
-        (EventType::of(&kind) == EventType::StateChanged, said.member("from_state"), stamp.state)
-    {
+    hints(said, brought.hints, stamp.hints, &mut out);
+    as_brought("correlation_id", brought.correlation, &mut out);
+    if let (EventType::StateChanged, false, Some(state)) = (event_type, brought.from_state, stamp.state) {
         out.key("from_state");
         out.text(state);
     }
     for (name, value) in said.members() {
-        let taken = ["@context", "type", "extensions"].iter().chain(&BROUGHT).any(|known| name.is(known));
-        let taken = taken || hidden.iter().any(|known| name.is(known));
-        if taken || extra.iter().any(|(known, _)| name.is(known)) {
+        let name = name.text().unwrap_or_default();
+        let taken = Place::of(&name) != Place::Payload || hidden.contains(&&*name);
+        if taken || extra.iter().any(|(known, _)| **known == *name) {
             continue;
         }
-        out.key(&name.text().unwrap_or_default());
+        out.key(&name);
         out.raw(value.source());
     }
     for (name, json) in extra.iter().filter(|(name, _)| *name != SAYSO_EXTENSION) {
         out.key(name);
         out.raw(json);
     }
-    extensions(said, extra, &mut out);
+    extensions(brought.extensions, extra, &mut out);
     out.close_object();
     Ok(one_line(out.finish()))
 }
 
+/// Where a member that an agent brings belongs.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Context,
+    Type,
+    Verbosity,
+    Urgency,
+    Hints,
+    Correlation,
+    Extensions,
+    /// Only the hub sets it.
+    Ours,
+    Payload,
+}
+
+impl Place {
+    fn of(name: &str) -> Self {
+        match name {
+            "@context" => Self::Context,
+            "type" => Self::Type,
+            "verbosity" => Self::Verbosity,
+            "urgency" => Self::Urgency,
+            "localization_hints" => Self::Hints,
+            "correlation_id" => Self::Correlation,
+            "extensions" => Self::Extensions,
+            "aaep_version" | "event_id" | "session_id" | "sequence_number" | "timestamp" | "producer" => {
+                Self::Ours
+            }
+            _ => Self::Payload,
+        }
+    }
+}
+
+/// What an agent brings beside the payload; of several of one name the last.
+#[derive(Default)]
+struct Brought<'d> {
+    context: Option<Value<'d>>,
+    kind: Option<Value<'d>>,
+    verbosity: Option<Value<'d>>,
+    urgency: Option<Value<'d>>,
+    hints: Option<Value<'d>>,
+    correlation: Option<Value<'d>>,
+    extensions: Option<Value<'d>>,
+    /// It says which state it leaves.
+    from_state: bool,
+    /// The first that is the hub's to set.
+    ours: Option<String>,
+}
+
+impl<'d> Brought<'d> {
+    fn of(said: &Value<'d>) -> Self {
+        let mut brought = Self::default();
+        for (name, value) in said.members() {
+            let name = name.text().unwrap_or_default();
+            let slot = match Place::of(&name) {
+                Place::Context => &mut brought.context,
+                Place::Type => &mut brought.kind,
+                Place::Verbosity => &mut brought.verbosity,
+                Place::Urgency => &mut brought.urgency,
+                Place::Hints => &mut brought.hints,
+                Place::Correlation => &mut brought.correlation,
+                Place::Extensions => &mut brought.extensions,
+                Place::Ours => {
+                    brought.ours.get_or_insert_with(|| name.into_owned());
+                    continue;
+                }
+                Place::Payload => {
+                    brought.from_state |= name == "from_state";
+                    continue;
+                }
+            };
+            *slot = Some(value);
+        }
+        brought
+    }
+}
+
+fn as_brought(name: &str, value: Option<Value<'_>>, out: &mut Writer) {
+    if let Some(value) = value {
+        out.key(name);
+        out.raw(value.source());
+    }
+}
+
 /// The hints that the agent brought, or the session's own. Text of both directions says so (§11.4.2), unless the agent
 /// itself has given this event a direction.
-fn hints(said: &Value<'_>, of_session: Option<&str>, out: &mut Writer) {
-    let brought = said.member("localization_hints");
+fn hints(said: &Value<'_>, brought: Option<Value<'_>>, of_session: Option<&str>, out: &mut Writer) {
     let Some(source) = brought.as_ref().map(Value::source).or(of_session) else { return };
     out.key("localization_hints");
     let mut tape = Tape::default();
@@ -166,9 +237,8 @@ fn has_both_directions(value: &Value<'_>) -> bool {
 }
 
 /// The agent's own extensions, and sayso's where the hub has something to say.
-fn extensions(said: &Value<'_>, extra: &[(&str, &str)], out: &mut Writer) {
+fn extensions(brought: Option<Value<'_>>, extra: &[(&str, &str)], out: &mut Writer) {
     let ours = extra.iter().find(|(name, _)| *name == SAYSO_EXTENSION).map(|(_, json)| *json);
-    let brought = said.member("extensions");
     match (ours, brought) {
         (None, None) => {}
         (None, Some(brought)) => {
@@ -190,9 +260,8 @@ fn extensions(said: &Value<'_>, extra: &[(&str, &str)], out: &mut Writer) {
 }
 
 /// The agent's own contexts, or the core's, with sayso's where something of sayso stands in the event.
-fn context(said: &Value<'_>, extra: &[(&str, &str)], out: &mut Writer) {
+fn context(brought: Option<Value<'_>>, extra: &[(&str, &str)], out: &mut Writer) {
     let sayso = extra.iter().any(|(name, _)| *name == SAYSO_EXTENSION);
-    let brought = said.member("@context");
     if !sayso {
         return match brought {
             Some(brought) => out.raw(brought.source()),
@@ -222,8 +291,9 @@ fn is_sayso(name: &str) -> bool {
 /// escaped already.
 fn one_line(json: String) -> String {
     // Without a way out in the middle the compiler looks at many bytes at once.
-    let broken = json.bytes().fold(false, |broken, byte| broken | matches!(byte, b'\n' | b'\r'));
-    if broken { json.replace(['\n', '\r'], " ") } else { json }
+    let ends = |byte: u8| u8::from(byte == b'\n') | u8::from(byte == b'\r');
+    let broken = json.bytes().fold(0, |broken, byte| broken | ends(byte));
+    if broken != 0 { json.replace(['\n', '\r'], " ") } else { json }
 }
 
 #[cfg(test)]
@@ -241,7 +311,7 @@ mod tests {
 
     fn composed(said: &str) -> Result<String, NotAnEvent> {
         let mut tape = Tape::default();
-        event(&tape.read(said).unwrap().root(), &STAMP, &[], &[])
+        event(&tape.read(said).unwrap().root(), &STAMP, &[], &[], String::new())
     }
 
     #[test]
@@ -290,7 +360,7 @@ mod tests {
 
     #[test]
     fn nobody_sets_what_is_the_hubs() {
-        for name in OURS {
+        for name in ["aaep_version", "event_id", "session_id", "sequence_number", "timestamp", "producer"] {
             let said = format!(r#"{{"type":"aaep:agent.tool.invoked","{name}":1}}"#);
             assert_eq!(composed(&said), Err(NotAnEvent::Ours(name.to_owned())));
         }
@@ -313,7 +383,7 @@ mod tests {
         ] {
             let mut tape = Tape::default();
             let said = format!(r#"{{"type":"aaep:agent.tool.invoked","@context":{brought}}}"#);
-            let text = event(&tape.read(&said).unwrap().root(), &STAMP, &extra, &[]).unwrap();
+            let text = event(&tape.read(&said).unwrap().root(), &STAMP, &extra, &[], String::new()).unwrap();
             assert!(text.starts_with(&format!(r#"{{"@context":{expected},"#)), "{text}");
         }
     }
@@ -323,7 +393,7 @@ mod tests {
         let mut tape = Tape::default();
         let said = tape.read(r#"{"type":"aaep:agent.tool.invoked"}"#).unwrap();
         let extra = [(SAYSO_EXTENSION, r#"{"tool":"x"}"#)];
-        let text = event(&said.root(), &STAMP, &extra, &[]).unwrap();
+        let text = event(&said.root(), &STAMP, &extra, &[], String::new()).unwrap();
         assert!(
             text.starts_with(
                 r#"{"@context":["https://aaep-protocol.org/context/v1","urn:sayso:context:v1"]"#

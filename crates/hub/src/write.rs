@@ -1,75 +1,25 @@
 //! What a turn writes: the journal's entries, owned until the turn is over.
 
+use std::sync::Arc;
+
+use aaep::SessionId;
 use journal::{Entry, Position};
 
 /// One entry of the journal, owned.
 #[derive(Clone, Debug)]
 pub(crate) enum Write {
-    Event {
-        position: u64,
-        session: Box<str>,
-        event_id: Box<str>,
-        at: i64,
-        critical: bool,
-        body: std::sync::Arc<str>,
-    },
-    SessionOpened {
-        id: Box<str>,
-        agent: Box<str>,
-        principal: Box<str>,
-        lease: i64,
-        record: String,
-    },
-    SessionEnded {
-        id: Box<str>,
-        at: i64,
-    },
-    QuestionOpened {
-        token: Box<str>,
-        session: Box<str>,
-        deadline: i64,
-        record: String,
-    },
-    DeadlineMoved {
-        token: Box<str>,
-        deadline: i64,
-    },
-    Decided {
-        token: Box<str>,
-        decision: String,
-        by: &'static str,
-        receipt: String,
-        at: i64,
-    },
-    Spent {
-        token: Box<str>,
-        call: String,
-        at: i64,
-    },
-    SubscriptionOpened {
-        id: Box<str>,
-        principal: Box<str>,
-        record: String,
-    },
-    SubscriptionChanged {
-        id: Box<str>,
-        record: String,
-    },
-    SubscriptionClosed {
-        id: Box<str>,
-    },
-    Idempotent {
-        principal: Box<str>,
-        key: Box<str>,
-        request: Vec<u8>,
-        response: String,
-        at: i64,
-    },
-    Attempt {
-        at: i64,
-        subscription: Box<str>,
-        what: String,
-    },
+    Event { position: u64, session: SessionId, event_id: Arc<str>, at: i64, critical: bool, body: Arc<str> },
+    SessionOpened { id: Box<str>, agent: Box<str>, principal: Box<str>, lease: i64, record: String },
+    SessionEnded { id: Box<str>, at: i64 },
+    QuestionOpened { token: Box<str>, session: Box<str>, deadline: i64, record: String },
+    DeadlineMoved { token: Box<str>, deadline: i64 },
+    Decided { token: Box<str>, decision: String, by: &'static str, receipt: String, at: i64 },
+    Spent { token: Box<str>, call: String, at: i64 },
+    SubscriptionOpened { id: Box<str>, principal: Box<str>, record: String },
+    SubscriptionChanged { id: Box<str>, record: String },
+    SubscriptionClosed { id: Box<str> },
+    Idempotent { principal: Box<str>, key: Box<str>, request: Vec<u8>, response: String, at: i64 },
+    Attempt { at: i64, subscription: Box<str>, what: String },
 }
 
 impl Write {
@@ -78,7 +28,7 @@ impl Write {
         match self {
             Self::Event { position, session, event_id, at, critical, body } => Entry::Event {
                 position: Position::new(*position),
-                session,
+                session: session.as_str(),
                 event_id,
                 at: *at,
                 critical: *critical,

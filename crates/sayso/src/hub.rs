@@ -16,7 +16,7 @@ pub use connect::Connect;
 #[cfg(feature = "embedded")]
 pub use embedded::Embedded;
 
-use crate::desk::{Desk, Order, Orders};
+use crate::desk::{self, Desk, Order, Orders};
 use crate::error::Error;
 use crate::line::Line;
 use crate::redact::{Cleaner, Redact, Secrets};
@@ -164,9 +164,8 @@ impl Hub {
     }
 }
 
-/// Starts the thread that speaks for all sessions. Its runtime is its own: an agent's runtime that is shut down, or blocked
-/// by its work, keeps nothing from being said.
-fn thread<L: Line, F>(
+/// Starts a thread that speaks for all sessions over a line.
+fn speak<L: Line, F>(
     orders: &Orders,
     inbox: mpsc::UnboundedReceiver<Order>,
     line: impl FnOnce() -> F + Send + 'static,
@@ -174,16 +173,20 @@ fn thread<L: Line, F>(
 where
     F: Future<Output = Option<L>>,
 {
+    let desk = Desk::new(orders.downgrade());
+    thread(async move || {
+        if let Some(line) = line().await {
+            desk::run(desk, line, inbox).await;
+        }
+    })
+}
+
+/// Starts the desk's thread. Its runtime is its own: an agent's runtime that is shut down, or blocked by its work, keeps
+/// nothing from being said.
+fn thread<F: Future<Output = ()>>(work: impl FnOnce() -> F + Send + 'static) -> Result<(), Error> {
     let failed = |error: std::io::Error| Error::Unreachable(seal::in_words(&error));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
-    let weak = orders.downgrade();
-    let work = move || {
-        runtime.block_on(async move {
-            if let Some(line) = line().await {
-                Desk::new(line, weak).run(inbox).await;
-            }
-        });
-    };
+    let work = move || runtime.block_on(work());
     std::thread::Builder::new().name("sayso".to_owned()).spawn(work).map(drop).map_err(failed)
 }
 

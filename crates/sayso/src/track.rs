@@ -133,8 +133,9 @@ impl Track {
         (self.writing, self.held, self.cut) = (false, Held::default(), Cut::default());
     }
 
-    /// The call that says it; none if there is nothing to say.
-    pub(crate) fn call(&mut self, intent: &Intent) -> Option<Call> {
+    /// The call that says it; none if there is nothing to say. An event that changes nothing here is taken out of its
+    /// intent: nobody asks for it again.
+    pub(crate) fn call(&mut self, intent: &mut Intent) -> Option<Call> {
         let session = self.session.clone();
         let mut events = Vec::new();
         match intent {
@@ -158,7 +159,7 @@ impl Track {
             Intent::State { event, instead, .. } => {
                 events.push(if self.asking > 0 { instead } else { event }.clone());
             }
-            Intent::Event(event) => events.push(event.clone()),
+            Intent::Event(event) => events.push(std::mem::take(event)),
             Intent::Invoke { event, .. } => {
                 if self.state != CALLING {
                     events.extend(if self.answered { Some(state(CALLING)) } else { self.enter(CALLING) });

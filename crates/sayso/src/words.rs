@@ -1,5 +1,7 @@
 //! One thing in three lengths, for those who want to hear little or much, and in several languages.
 
+use std::borrow::Cow;
+
 use seal::json::Writer;
 
 use crate::redact::Cleaner;
@@ -137,14 +139,24 @@ impl Words {
     }
 
     /// Itself without secrets, for what is told twice: they are counted once.
-    pub(crate) fn cleaned(&self, cleaner: &Cleaner) -> Self {
+    pub(crate) fn cleaned(&self, cleaner: &Cleaner) -> Cow<'_, Self> {
         let clean = |text: &String| cleaner.clean(text).into_owned();
-        Self {
-            normal: clean(&self.normal),
+        let normal = match cleaner.clean(&self.normal) {
+            // Nearly all are so.
+            Cow::Borrowed(_) if self.is_one_text() => return Cow::Borrowed(self),
+            normal => normal.into_owned(),
+        };
+        let others = self.others.iter();
+        Cow::Owned(Self {
+            normal,
             terse: self.terse.as_ref().map(clean),
             detailed: self.detailed.as_ref().map(clean),
-            others: self.others.iter().map(|(tag, words)| (tag.clone(), words.cleaned(cleaner))).collect(),
-        }
+            others: others.map(|(tag, words)| (tag.clone(), words.cleaned(cleaner).into_owned())).collect(),
+        })
+    }
+
+    fn is_one_text(&self) -> bool {
+        self.terse.is_none() && self.detailed.is_none() && self.others.is_empty()
     }
 
     pub(crate) fn normal(&self) -> &str {

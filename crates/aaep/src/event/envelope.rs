@@ -1,6 +1,7 @@
 //! The envelope: what every event carries, whatever it says (§3).
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use crate::event::kind::CORE_CONTEXT;
 use crate::event::{EventType, TextDirection, Urgency, Verbosity};
@@ -107,14 +108,15 @@ impl Part for EventType {
 /// The members of an event that are not its envelope's, with their names.
 pub(crate) type Rest<'d> = Vec<(Cow<'d, str>, Value<'d>)>;
 
-/// What every event carries (§3.2 to §3.4).
+/// What every event carries (§3.2 to §3.4). What is the same in all events of a session is shared by those that are made of
+/// them.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Envelope {
     /// The vocabularies in use.
     pub context: Context,
     /// The version of AAEP.
-    pub aaep_version: Option<String>,
+    pub aaep_version: Option<Arc<str>>,
     /// The event's type.
     pub event_type: EventType,
     /// The event's id.
@@ -126,13 +128,13 @@ pub struct Envelope {
     /// When it was made.
     pub timestamp: Timestamp,
     /// Who made it.
-    pub producer: Producer,
+    pub producer: Arc<Producer>,
     /// For which verbosity its text is written.
     pub verbosity: Option<Verbosity>,
     /// How urgent it is.
     pub urgency: Option<Urgency>,
     /// The language of its text.
-    pub localization_hints: Option<LocalizationHints>,
+    pub localization_hints: Option<Arc<LocalizationHints>>,
     /// Ties it to traces elsewhere.
     pub correlation_id: Option<String>,
     /// Data of extensions, an object of objects.
@@ -190,16 +192,21 @@ const fn field(name: &'static str, shape: Shape, rule: rule::Rule, missing: Opti
 
 impl Envelope {
     /// Makes one of what is required; it says that AAEP 1.0.0 is spoken (C-A11).
-    pub fn new(event_id: EventId, session_id: SessionId, timestamp: Timestamp, producer: Producer) -> Self {
+    pub fn new(
+        event_id: EventId,
+        session_id: SessionId,
+        timestamp: Timestamp,
+        producer: impl Into<Arc<Producer>>,
+    ) -> Self {
         Self {
             context: Context::Core,
-            aaep_version: Some("1.0.0".to_owned()),
+            aaep_version: Some("1.0.0".into()),
             event_type: EventType::StateChanged,
             event_id,
             session_id,
             sequence_number: None,
             timestamp,
-            producer,
+            producer: producer.into(),
             verbosity: None,
             urgency: None,
             localization_hints: None,

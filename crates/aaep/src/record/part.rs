@@ -1,6 +1,7 @@
 //! Values that a record can hold, and the members that it does not know.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use crate::form::is_tool_name;
 use crate::id::{EventId, OutputId, ReplyToken, SessionId, SubscriptionId, ToolCallId};
@@ -24,6 +25,24 @@ impl Part for String {
     }
     fn write(&self, writer: &mut Writer) {
         writer.text(self);
+    }
+}
+
+impl Part for Arc<str> {
+    fn read(value: Value<'_>) -> Option<Self> {
+        (!value.has_lone_surrogate()).then(|| value.text()).flatten().map(|text| Self::from(&*text))
+    }
+    fn write(&self, writer: &mut Writer) {
+        writer.text(self);
+    }
+}
+
+impl<T: Part> Part for Arc<T> {
+    fn read(value: Value<'_>) -> Option<Self> {
+        T::read(value).map(Self::new)
+    }
+    fn write(&self, writer: &mut Writer) {
+        T::write(self, writer);
     }
 }
 

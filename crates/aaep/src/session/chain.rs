@@ -1,6 +1,7 @@
 //! The states of each producer (§4.2.1): every `from_state` is where the last change went, or what an event implied.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use super::questions::Questions;
 use crate::rule::{self, Findings};
@@ -24,7 +25,7 @@ pub(super) struct Chains(Vec<Chain>);
 
 #[derive(Clone, Debug)]
 struct Chain {
-    agent: Box<str>,
+    agent: Arc<str>,
     /// Where the last `agent.state.changed` went.
     state: Option<Cow<'static, str>>,
     /// What the latest event since then implies (C-B7).

@@ -26,6 +26,8 @@ mod waiting;
 pub use step::{Body, Clarification, Confirmation, MoreTime, Resolution, Step};
 pub use waiting::Waiting;
 
+use std::sync::Arc;
+
 use crate::message::{ClarificationReply, ConfirmationReply, DeadlineExtend};
 use crate::rule::{self, Face, Finding, Findings};
 use chain::Chains;
@@ -51,9 +53,10 @@ pub const MAX_OPEN: usize = 1024;
 /// let refused = session.admit(&event(tool)).unwrap_err();
 /// assert!(refused.iter().any(|finding| finding.rule.id() == "AAEP-4.3.1-3"));
 /// ```
+// Names are shared, so that a copy on which an event is tried costs little.
 #[derive(Clone, Debug)]
 pub struct Session {
-    id: Box<str>,
+    id: Arc<str>,
     stage: Stage,
     max_open: usize,
 }
@@ -83,7 +86,7 @@ pub enum End {
 
 #[derive(Clone, Debug, Default)]
 struct Open {
-    parent: Option<Box<str>>,
+    parent: Option<Arc<str>>,
     last: Option<Timestamp>,
     numbering: Numbering,
     chains: Chains,

@@ -1,5 +1,7 @@
 //! Outputs (§4.3.3, §4.5.4): positions in code points (C-B11), one completion, nothing after it.
 
+use std::sync::Arc;
+
 use super::Waiting;
 use crate::fingerprint::Seen;
 use crate::rule::{self, Findings};
@@ -16,7 +18,7 @@ pub(super) struct Outputs {
 
 #[derive(Clone, Debug)]
 struct Output {
-    id: Option<Box<str>>,
+    id: Option<Arc<str>>,
     agent: usize,
     position: u64,
     next: u64,
@@ -83,6 +85,6 @@ impl Outputs {
     }
 
     pub(super) fn waiting(&self) -> impl Iterator<Item = Waiting> {
-        self.open.iter().map(|output| Waiting::Output { id: output.id.clone() })
+        self.open.iter().map(|output| Waiting::Output { id: output.id.as_deref().map(Into::into) })
     }
 }

@@ -1,5 +1,7 @@
 //! Tools in flight (§4.5.2): paired by call id, else by name, several at once.
 
+use std::sync::Arc;
+
 use super::Waiting;
 use crate::fingerprint::Seen;
 use crate::rule::{self, Findings};
@@ -16,8 +18,8 @@ pub(super) struct Tools {
 
 #[derive(Clone, Debug)]
 struct Call {
-    tool: Box<str>,
-    id: Option<Box<str>>,
+    tool: Arc<str>,
+    id: Option<Arc<str>>,
     agent: usize,
 }
 
@@ -97,6 +99,8 @@ impl Tools {
     }
 
     pub(super) fn waiting(&self) -> impl Iterator<Item = Waiting> {
-        self.open.iter().map(|call| Waiting::Tool { tool: call.tool.clone(), call: call.id.clone() })
+        self.open
+            .iter()
+            .map(|call| Waiting::Tool { tool: (*call.tool).into(), call: call.id.as_deref().map(Into::into) })
     }
 }

@@ -204,7 +204,7 @@ pub(super) fn same_voice(first: &Event, last: &Event) -> bool {
     };
     let (a, b) = (&first.envelope, &last.envelope);
     a.producer == b.producer
-        && same_hints(a.localization_hints.as_ref(), b.localization_hints.as_ref())
+        && same_hints(a.localization_hints.as_deref(), b.localization_hints.as_deref())
         && a.extensions == b.extensions
         && a.context == b.context
         && a.aaep_version == b.aaep_version
@@ -234,8 +234,8 @@ fn direction(event: &Event) -> Option<&TextDirection> {
 }
 
 fn set_auto(event: &mut Event) {
-    event.envelope.localization_hints.get_or_insert_with(LocalizationHints::new).text_direction =
-        Some(TextDirection::Auto);
+    let hints = event.envelope.localization_hints.get_or_insert_with(|| LocalizationHints::new().into());
+    Arc::make_mut(hints).text_direction = Some(TextDirection::Auto);
 }
 
 /// Text in which pieces of both directions have met says so (§11.4.2).

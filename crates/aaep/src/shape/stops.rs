@@ -64,28 +64,30 @@ pub(super) fn is_no_end(before: &str, next: char, language: &str) -> bool {
     if is_initials(word) {
         return true;
     }
-    let word = word.to_lowercase();
-    let holds = |list: &[&str]| list.contains(&&*word);
+    let is = |known: &&str| word.chars().flat_map(char::to_lowercase).eq(known.chars());
+    let holds = |list: &[&str]| list.iter().any(is);
     if next.is_numeric() && holds(NUMBERED) {
         return true;
     }
     if holds(COMMON) {
         return true;
     }
-    let own = match &*language.to_ascii_lowercase() {
-        "es" => SPANISH,
-        "de" => GERMAN,
-        "fr" => FRENCH,
-        "pt" => PORTUGUESE,
-        "it" => ITALIAN,
-        "hi" => HINDI,
-        "ar" => ARABIC,
-        "yo" => YORUBA,
-        "en" | "" => ENGLISH,
-        _ => &[],
-    };
-    holds(own)
+    OWN.iter().any(|(tag, own)| tag.eq_ignore_ascii_case(language) && holds(own))
 }
+
+/// Of each language, beside what is common.
+const OWN: [(&str, &[&str]); 10] = [
+    ("en", ENGLISH),
+    ("", ENGLISH),
+    ("es", SPANISH),
+    ("de", GERMAN),
+    ("fr", FRENCH),
+    ("pt", PORTUGUESE),
+    ("it", ITALIAN),
+    ("hi", HINDI),
+    ("ar", ARABIC),
+    ("yo", YORUBA),
+];
 
 /// `J`, `U.S`, `e.g`, `z.B`: a capital, or single letters between stops.
 fn is_initials(word: &str) -> bool {

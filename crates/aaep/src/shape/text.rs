@@ -224,14 +224,23 @@ impl<T: AsRef<Event>> Text<T> {
         if let Some(piece) = whole {
             return Out::Same(piece);
         }
-        let mut event = (*self.last).as_ref().clone();
+        let Event { envelope, payload } = (*self.last).as_ref();
+        let payload = match payload {
+            Payload::OutputStreaming(last) => Payload::OutputStreaming(OutputStreaming {
+                chunk: text,
+                position,
+                complete,
+                coalesce_hint: Some(hint),
+                output_id: last.output_id.clone(),
+                content_type: last.content_type.clone(),
+                language: last.language.clone(),
+                other: last.other.clone(),
+            }),
+            // What is held is of outputs only.
+            other => other.clone(),
+        };
+        let mut event = Event { envelope: envelope.clone(), payload };
         event.envelope.timestamp = time;
-        if let Payload::OutputStreaming(chunk) = &mut event.payload {
-            chunk.chunk = text;
-            chunk.position = position;
-            chunk.complete = complete;
-            chunk.coalesce_hint = Some(hint);
-        }
         settle_direction(&mut event);
         name_text(&mut event, &cutter.key);
         Out::Made(Box::new(event))

@@ -1,5 +1,7 @@
 //! The words of an event for one person: verbosity and language (§5.3.1.2, §11.1.3, §11.5.1).
 
+use std::sync::Arc;
+
 use std::borrow::Cow;
 
 use super::Wants;
@@ -76,7 +78,7 @@ fn translated(event: &Event, wants: &Wants) -> Option<Event> {
         return None;
     }
     let mut swapped = Event::parse(&spoken.swapped(doc.root(), best, primary))?;
-    let hints = swapped.envelope.localization_hints.as_mut()?;
+    let hints = Arc::make_mut(swapped.envelope.localization_hints.as_mut()?);
     hints.primary_language = Some(best.to_owned());
     if hints.text_direction.as_ref() != Some(&TextDirection::Auto) {
         let direction =

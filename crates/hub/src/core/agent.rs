@@ -39,10 +39,13 @@ pub(super) struct Live {
     /// The time at which it is looked at next.
     pub(super) looked_at: i64,
     /// Calls that are open: tool and call id.
-    pub(super) tools: BTreeSet<(Box<str>, Option<Box<str>>)>,
+    pub(super) tools: OpenTools,
     /// Outputs that are open, and how many code points each has.
-    pub(super) outputs: BTreeMap<Option<Box<str>>, u64>,
+    pub(super) outputs: OpenOutputs,
 }
+
+pub(super) type OpenTools = BTreeSet<(Box<str>, Option<Box<str>>)>;
+pub(super) type OpenOutputs = BTreeMap<Option<Box<str>>, u64>;
 
 /// A request's idempotency key, and the digest of what is asked with it.
 pub(super) type Keyed<'k> = (&'k str, Digest);
@@ -91,16 +94,16 @@ impl Core {
             outputs: BTreeMap::new(),
         };
         self.staged.writes.push(Write::SessionOpened {
-            id: id.as_str().into(),
+            id: (*id).into(),
             agent: (&*live.agent).into(),
             principal: (&*live.owner).into(),
             lease: live.lease,
             record: live.record(),
         });
-        self.leases.insert((live.lease, id.as_str().into()));
-        self.sessions.insert(id.as_str().into(), live);
+        self.leases.insert((live.lease, (*id).into()));
+        self.sessions.insert((*id).into(), live);
         let event = started(&root);
-        match self.emit(&id, &[event], None, now) {
+        match self.emit(&id, &[event], false, now) {
             Ok(_) => {
                 let answer = format!("{{\"session_id\":\"{id}\"}}");
                 self.remember(who, keyed.as_ref(), &answer, now);
@@ -169,7 +172,7 @@ impl Core {
             live.tools.iter().map(|(tool, call)| end.of_tool(tool, call.as_deref())).collect();
         events.extend(live.outputs.iter().map(|(id, position)| closed_output(id.as_deref(), *position)));
         events.push(end.last());
-        let said = self.emit(id, &events, None, now).map(drop);
+        let said = self.emit(id, &events, false, now).map(drop);
         self.was_said(id, said);
     }
 

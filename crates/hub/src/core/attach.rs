@@ -350,7 +350,7 @@ impl Core {
             state: None,
         };
         let mut tape = Tape::default();
-        let text = compose::event(&tape.read(said).ok()?.root(), &stamp, extra, &[]).ok()?;
+        let text = compose::event(&tape.read(said).ok()?.root(), &stamp, extra, &[], String::new()).ok()?;
         let frame = Frame::event(&id, &text, self.position, false);
         Some(Arc::new(frame.of_session(session, Part::Other)))
     }

@@ -110,6 +110,11 @@ impl Lanes {
         }
     }
 
+    /// Whether somebody hears what this agent says for that person.
+    pub(super) fn cover(&self, agent: &str, person: Option<&str>) -> bool {
+        self.streams.values().any(|lane| lane.key.1.covers(agent, person))
+    }
+
     /// What was held and may leave by now.
     pub(super) fn pull(&mut self, position: u64, now: i64, outputs: &mut Vec<Output>) {
         for (id, lane) in &mut self.streams {

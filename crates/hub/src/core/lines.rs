@@ -1,12 +1,13 @@
 //! Agents' lines: connections that follow sessions. Who follows a session hears how its questions were resolved and that it
 //! ended; and as long as somebody does, its agent counts as there (design, decision 16).
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 use aaep::ReplyToken;
 use aaep::event::{CancelledBy, Event, Payload};
 use aaep::json::{Tape, Writer};
 use journal::Position;
+use seal::ByMade;
 
 use super::agent::GONE;
 use super::ask::stored;
@@ -16,8 +17,8 @@ use crate::{LineId, Principal};
 
 #[derive(Default)]
 pub(super) struct Lines {
-    followers: HashMap<Box<str>, Vec<LineId>>,
-    follows: HashMap<LineId, HashSet<Box<str>>>,
+    followers: ByMade<Box<str>, Vec<LineId>>,
+    follows: ByMade<LineId, HashSet<Box<str>>>,
 }
 
 impl Lines {
@@ -80,9 +81,13 @@ impl Core {
         command: Command,
         now: i64,
     ) -> Option<Answer> {
-        let session = session_of(&command).map(str::to_owned);
-        let asks_again = matches!(&command, Command::Ask { key: Some(_), .. });
-        if let Some(session) = &session
+        let session = session_of(&command);
+        let starts = session.is_none();
+        let asks_again = match &command {
+            Command::Ask { session, key: Some(_), .. } => Some(session.clone()),
+            _ => None,
+        };
+        if let Some(session) = session
             && let Err(answer) = self.touch(who, line, session, now)
         {
             return Some(answer);
@@ -90,15 +95,15 @@ impl Core {
         self.speaking = Some(line);
         let answer = self.judge(id, who, command, now);
         self.speaking = None;
-        match (&answer, session) {
-            (Some(Answer::Made(made)), None) => {
+        match (&answer, asks_again) {
+            (Some(Answer::Made(made)), None) if starts => {
                 if let Some(session) = member(made, "session_id")
                     && let Err(answer) = self.touch(who, line, &session, now)
                 {
                     return Some(answer);
                 }
             }
-            (Some(Answer::Made(made)), Some(session)) if asks_again => {
+            (Some(Answer::Made(made)), Some(session)) => {
                 self.tell_again(line, &session, made);
             }
             _ => {}

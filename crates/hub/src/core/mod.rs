@@ -18,6 +18,7 @@ mod output;
 mod presence;
 mod publish;
 mod restore;
+mod room;
 mod running;
 mod subscription;
 mod told;
@@ -33,11 +34,10 @@ use std::sync::Arc;
 use aaep::check::Validator;
 use aaep::consent::{self, Decided, Questions};
 use aaep::event::{Event, Producer};
-use aaep::json::Tape;
 use aaep::negotiate::Offer;
 use aaep::shape;
 use journal::{Journal, Retention};
-use seal::Random;
+use seal::{ByMade, Random};
 
 use crate::command::{Answer, Command, Notice, Output, Request, RequestId};
 use crate::delivery::Frame;
@@ -50,6 +50,7 @@ use lanes::Lanes;
 use lines::Lines;
 use listener::Way;
 use minutes::Minutes;
+use room::{Dice, Room};
 use subscription::Subscription;
 use waits::Waits;
 
@@ -135,17 +136,14 @@ impl AsRef<Event> for Heard {
     }
 }
 
-/// Where randomness comes from.
-type Source = dyn FnMut(&mut [u8]) + Send;
-
 /// The hub.
 pub struct Core {
     journal: Box<dyn Journal>,
-    random: Box<Source>,
+    random: Dice,
     limits: Limits,
     offer: Offer,
     validator: Validator,
-    sessions: HashMap<Box<str>, agent::Live>,
+    sessions: ByMade<Box<str>, agent::Live>,
     subscriptions: HashMap<Box<str>, Subscription>,
     known: Known,
     /// Sessions that were left when the process before this one ended.
@@ -184,8 +182,7 @@ pub struct Core {
     floor: u64,
     /// When is looked again for what may be forgotten.
     trims_at: i64,
-    /// Room to read what an agent says, and the event that is made of it.
-    tapes: (Tape, Tape),
+    room: Room,
 }
 
 /// For so long, in milliseconds, the hub does nothing of itself after it could not write.
@@ -235,11 +232,11 @@ impl Core {
     ) -> Result<Self, journal::Error> {
         let mut core = Self {
             journal,
-            random: Box::new(random),
+            random: Dice::new(random),
             limits,
             offer: Offer::new(producer),
             validator: Validator::new(),
-            sessions: HashMap::new(),
+            sessions: ByMade::default(),
             subscriptions: HashMap::new(),
             known: Known::default(),
             orphans: HashSet::new(),
@@ -256,7 +253,7 @@ impl Core {
             too_early: false,
             last_round: false,
             position: 0,
-            tapes: <(Tape, Tape)>::default(),
+            room: Room::default(),
             staged: Staged::default(),
             lost: BTreeSet::new(),
             stale: false,
@@ -282,19 +279,22 @@ impl Core {
     }
 
     /// Takes a turn.
-    pub fn turn(&mut self, requests: Vec<Request>, now: i64) -> Vec<Output> {
+    pub fn turn(&mut self, requests: impl IntoIterator<Item = Request>, now: i64) -> Vec<Output> {
         if self.stale
             && let Err(error) = self.make_again(now)
         {
             self.rests_until = now.saturating_add(REST);
             let why = format!("nothing can be read: {error}");
-            for request in &requests {
+            let mut outputs = Vec::new();
+            for request in requests {
                 if let Command::HungUp { line } = request.command {
                     self.lines.hang_up(line);
                 }
+                if !request.command.is_quiet() {
+                    outputs.push(Output::Answer(request.id, Answer::Unavailable(why.clone())));
+                }
             }
-            let asked = requests.iter().filter(|one| !one.command.is_quiet());
-            return asked.map(|one| Output::Answer(one.id, Answer::Unavailable(why.clone()))).collect();
+            return outputs;
         }
         for request in requests {
             self.follow(request, now);
@@ -419,19 +419,16 @@ impl Core {
 
     /// Writes what was staged, lets it hold, and says what to tell whom.
     fn finish(&mut self, now: i64) -> Vec<Output> {
-        let staged = std::mem::take(&mut self.staged);
-        if !staged.writes.is_empty() {
-            let entries: Vec<_> = staged.writes.iter().map(Write::entry).collect();
-            if let Err(error) = self.journal.commit(&entries) {
-                return self.undo(staged, &error, now);
-            }
+        let mut staged = std::mem::take(&mut self.staged);
+        if let Err(error) = self.write(&staged.writes) {
+            return self.undo(staged, &error, now);
         }
         let mut outputs = Vec::new();
         self.count(&staged, &mut outputs);
         self.try_disk(now, &mut outputs);
         // Who comes in this turn is told all of it that it missed, so it joins when the turn has been heard.
         let mut coming = Vec::new();
-        for after in staged.after {
+        for after in staged.after.drain(..) {
             match after {
                 After::Event { heard, agent, person } => {
                     self.lanes.hear(&heard, &agent, person.as_deref(), now, &mut outputs);
@@ -446,13 +443,26 @@ impl Core {
         for attach in coming {
             self.attached(attach, now, &mut outputs);
         }
-        outputs.extend(staged.answers.into_iter().map(|(id, answer)| Output::Answer(id, answer)));
+        outputs.extend(staged.answers.drain(..).map(|(id, answer)| Output::Answer(id, answer)));
         self.answer_waits(&mut outputs);
-        outputs.extend(staged.notices.into_iter().map(|(line, notice)| Output::Notice(line, notice)));
-        for session in staged.ended {
+        outputs.extend(staged.notices.drain(..).map(|(line, notice)| Output::Notice(line, notice)));
+        for session in staged.ended.drain(..) {
             self.lines.end(&session);
         }
+        staged.writes.clear();
+        staged.resolved.clear();
+        // The next turn has its room.
+        self.staged = staged;
         outputs
+    }
+
+    /// One batch of the journal.
+    fn write(&mut self, writes: &[Write]) -> Result<(), journal::Error> {
+        match writes {
+            [] => Ok(()),
+            [one] => self.journal.commit(&[one.entry()]),
+            many => self.journal.commit(&many.iter().map(Write::entry).collect::<Vec<_>>()),
+        }
     }
 
     /// Nothing of the turn happened. What is on disk is what holds; whoever asked for something may ask again.
@@ -491,22 +501,25 @@ impl Core {
     }
 
     fn fill(&mut self, bytes: &mut [u8]) {
-        self.random.as_mut().fill(bytes);
+        self.random.fill(bytes);
     }
 
     /// An id that grows with time, which journals like, and cannot be guessed.
-    fn new_id(&mut self, prefix: &str, now: i64) -> String {
+    fn new_id(&mut self, prefix: &str, now: i64) -> Arc<str> {
         let mut random = [0; 10];
         self.fill(&mut random);
         let time = now.to_be_bytes();
-        let mut id = String::with_capacity(prefix.len() + 32);
+        let mut id = std::mem::take(&mut self.room.text);
+        id.clear();
         id.push_str(prefix);
         for byte in time.get(2..).unwrap_or_default().iter().chain(&random) {
             for digit in [byte >> 4, byte & 15] {
                 id.push(char::from(b"0123456789abcdef"[usize::from(digit)]));
             }
         }
-        id
+        let made = Arc::from(id.as_str());
+        self.room.text = id;
+        made
     }
 }
 

@@ -3,6 +3,7 @@
 use aaep::json::Writer;
 use seal::Digest;
 
+use super::publish::published;
 use super::{Core, told};
 use crate::Principal;
 use crate::command::Answer;
@@ -55,10 +56,9 @@ impl Core {
         if piece.complete && !asks {
             events.push(told::state(None, "thinking"));
         }
-        match self.emit(session, &events, None, now) {
+        match self.emit(session, &events, false, now) {
             Ok(ids) => {
-                let ids: Vec<_> = ids.iter().map(|id| format!("\"{id}\"")).collect();
-                let answer = format!("{{\"event_ids\":[{}]}}", ids.join(","));
+                let answer = published(&ids);
                 self.remember(who, keyed.as_ref(), &answer, now);
                 Answer::Found(answer)
             }

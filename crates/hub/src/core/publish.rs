@@ -2,16 +2,16 @@
 
 use std::sync::Arc;
 
+use aaep::ReplyToken;
 use aaep::check::Checked;
 use aaep::consent::{Action, Call};
-use aaep::event::{Event, EventType, Urgency};
-use aaep::json::Value;
+use aaep::event::{Event, EventType};
+use aaep::json::{Value, Writer};
 use aaep::rule::{Face, Finding, Findings, Severity};
-use aaep::session::{Body, Step};
-use aaep::{ReplyToken, Timestamp};
+use aaep::session::{Body, Session, Step};
 use seal::Digest;
 
-use super::agent::Live;
+use super::agent::{Live, OpenOutputs, OpenTools};
 use super::ask::{binding, broken};
 use super::told;
 use super::{After, Core, Heard, Write};
@@ -36,16 +36,15 @@ impl Core {
         if let Some(answer) = self.remembered(who, keyed.as_ref(), Answer::Found) {
             return answer;
         }
-        let Some(agent) = self.own(who, session).map(|live| live.agent_and_person()) else {
+        if self.own(who, session).is_none() {
             return Answer::NotFound;
-        };
+        }
         if events.is_empty() || events.len() > self.limits.events_in_request {
             return Answer::Bad(format!("a request has 1 to {} events", self.limits.events_in_request));
         }
-        match self.emit(session, events, Some(&agent), now) {
+        match self.emit(session, events, true, now) {
             Ok(ids) => {
-                let ids: Vec<_> = ids.iter().map(|id| format!("\"{id}\"")).collect();
-                let answer = format!("{{\"event_ids\":[{}]}}", ids.join(","));
+                let answer = published(&ids);
                 self.remember(who, keyed.as_ref(), &answer, now);
                 Answer::Found(answer)
             }
@@ -53,72 +52,83 @@ impl Core {
         }
     }
 
-    /// Stages events of a session, all or none; returns their ids. What an `agent` says of itself asks nobody, and is critical
+    /// Stages events of a session, all or none; returns their ids. What an agent says of itself asks nobody, and is critical
     /// only so often.
     pub(super) fn emit(
         &mut self,
         session: &str,
         events: &[String],
-        agent: Option<&str>,
+        by_agent: bool,
         now: i64,
-    ) -> Result<Vec<String>, Answer> {
-        let Some(live) = self.sessions.get(session) else { return Err(Answer::NotFound) };
-        let before = (live.machine.clone(), live.state.clone(), live.tools.clone(), live.outputs.clone());
+    ) -> Result<Vec<Arc<str>>, Answer> {
+        if !self.sessions.contains_key(session) {
+            return Err(Answer::NotFound);
+        }
         let (writes, after, position) = (self.staged.writes.len(), self.staged.after.len(), self.position);
-        let staged = self.stage_all(session, events, agent, now);
-        let staged = staged.and_then(|ids| self.criticals_left(agent, writes, now).map(|()| ids));
-        let ids = match staged {
-            Ok(ids) => ids,
-            Err(answer) => {
-                self.staged.writes.truncate(writes);
-                for undone in self.staged.after.split_off(after) {
-                    if let After::Decided(decided) = undone {
-                        self.questions.abandon(decided);
-                    }
+        let mut before = Before { several: events.len() > 1, was: None };
+        let staged = self.stage_all(session, events, by_agent, &mut before, now);
+        let staged = staged.and_then(|ids| self.criticals_left(session, by_agent, writes, now).map(|()| ids));
+        if staged.is_err() {
+            self.staged.writes.truncate(writes);
+            for undone in self.staged.after.split_off(after) {
+                if let After::Decided(decided) = undone {
+                    self.questions.abandon(decided);
                 }
-                self.position = position;
-                if let Some(live) = self.sessions.get_mut(session) {
-                    (live.machine, live.state, live.tools, live.outputs) = before;
-                    live.lease = live.lease.max(now.saturating_add(self.limits.lease));
-                }
-                return Err(answer);
             }
-        };
+            self.position = position;
+        }
         if let Some(live) = self.sessions.get_mut(session) {
+            if let (Err(_), Some(was)) = (&staged, before.was) {
+                (live.machine, live.state, live.tools, live.outputs) = was;
+            }
             live.lease = live.lease.max(now.saturating_add(self.limits.lease));
-            if agent.is_some() {
+            if by_agent && staged.is_ok() {
                 live.seen = Some(now);
             }
         }
-        self.end_if_over(session, now);
-        Ok(ids)
+        if staged.is_ok() {
+            self.end_if_over(session, now);
+        }
+        staged
     }
 
     fn stage_all(
         &mut self,
         session: &str,
         events: &[String],
-        agent: Option<&str>,
+        by_agent: bool,
+        before: &mut Before,
         now: i64,
-    ) -> Result<Vec<String>, Answer> {
+    ) -> Result<Vec<Arc<str>>, Answer> {
         let mut ids = Vec::with_capacity(events.len());
         for event in events {
-            let words: &[_] = match agent {
-                None if told::is_state(event) => &[(SAYSO_EXTENSION, told::HUBS_WORDS)],
-                _ => &[],
+            let words: &[_] = if !by_agent && told::is_state(event) {
+                &[(SAYSO_EXTENSION, told::HUBS_WORDS)]
+            } else {
+                &[]
             };
-            ids.push(self.emit_said(session, event, words, agent.is_some(), now)?);
+            ids.push(self.emit_said(session, event, words, by_agent, Some(before), now)?);
         }
         Ok(ids)
     }
 
     /// Whether an agent may say as much that waits for nobody as it has staged since that write.
-    fn criticals_left(&mut self, agent: Option<&str>, since: usize, now: i64) -> Result<(), Answer> {
+    fn criticals_left(
+        &mut self,
+        session: &str,
+        by_agent: bool,
+        since: usize,
+        now: i64,
+    ) -> Result<(), Answer> {
         let new = self.staged.writes.get(since..).unwrap_or_default();
         let critical =
             new.iter().filter(|write| matches!(write, Write::Event { critical: true, .. })).count();
+        if !by_agent || critical == 0 {
+            return Ok(());
+        }
+        let agent = self.sessions.get(session).map(Live::agent_and_person).unwrap_or_default();
         let most = self.limits.criticals_per_minute;
-        if agent.is_some_and(|agent| !self.criticals.take(agent, critical, most, now)) {
+        if !self.criticals.take(&agent, critical, most, now) {
             let why =
                 format!("An agent may publish {most} critical events in a minute; nothing was applied.");
             return Err(Answer::Full(why));
@@ -133,8 +143,8 @@ impl Core {
         said: &str,
         extra: &[(&str, &str)],
         now: i64,
-    ) -> Result<String, Answer> {
-        self.emit_said(session, said, extra, false, now)
+    ) -> Result<Arc<str>, Answer> {
+        self.emit_said(session, said, extra, false, None, now)
     }
 
     fn emit_said(
@@ -143,19 +153,21 @@ impl Core {
         said: &str,
         extra: &[(&str, &str)],
         by_agent: bool,
+        before: Option<&mut Before>,
         now: i64,
-    ) -> Result<String, Answer> {
+    ) -> Result<Arc<str>, Answer> {
         let id = self.new_id("evt_", now);
         let Some(live) = self.sessions.get_mut(session) else { return Err(Answer::NotFound) };
         // A clock that goes back does not take the session's stamps with it (§3.2.5).
         let at = now.max(live.stamped);
-        let timestamp = Timestamp::from_unix_millis(at).map(|at| at.to_string()).unwrap_or_default();
-        let mut tape = std::mem::take(&mut self.tapes.0);
+        let mut tape = std::mem::take(&mut self.room.said);
+        let room = std::mem::take(&mut self.room.text);
+        let timestamp = self.room.stamp(at);
         let doc = tape.read(said).map_err(|error| Answer::Bad(format!("not JSON: {error}")))?;
         let stamp = Stamp {
             event_id: &id,
             session_id: session,
-            timestamp: &timestamp,
+            timestamp,
             producer: &live.producer,
             hints: live.hints.as_deref(),
             state: Some(&live.state),
@@ -169,12 +181,13 @@ impl Core {
         {
             return Err(Answer::Bad("a question is asked as a confirmation or a clarification".to_owned()));
         }
-        let token = root.member("reply_token").and_then(|token| ReplyToken::parse(&token.text()?).ok());
         let is_call = kind == Some(EventType::ToolInvoked);
-        let arguments = root.member("arguments").map(|arguments| arguments.source().to_owned());
+        let of_call = |name| if is_call { root.member(name) } else { None };
+        let token = of_call("reply_token").and_then(|token| ReplyToken::parse(&token.text()?).ok());
+        let arguments = of_call("arguments").map(|arguments| arguments.source());
         let hidden: &[&str] = if is_call { &["reply_token", "arguments"] } else { &[] };
-        let bound = match (is_call, root.member("tool").and_then(|tool| tool.text()), &arguments) {
-            (true, Some(tool), Some(arguments)) => {
+        let bound = match (of_call("tool").and_then(|tool| tool.text()), arguments) {
+            (Some(tool), Some(arguments)) => {
                 let action = Action::new(&tool, arguments).map_err(|why| Answer::Bad(why.to_string()))?;
                 Some(binding(&tool, Some(&action.digest())))
             }
@@ -182,10 +195,12 @@ impl Core {
         };
         let mut added = extra.to_vec();
         added.extend(bound.iter().map(|json| (SAYSO_EXTENSION, json.as_str())));
-        let text =
-            compose::event(&root, &stamp, &added, hidden).map_err(|why| Answer::Bad(why.to_string()))?;
-        self.tapes.0 = tape;
-        self.stage(session, &id, &text, token.as_ref(), arguments.as_deref(), now)?;
+        let text = compose::event(&root, &stamp, &added, hidden, room)
+            .map_err(|why| Answer::Bad(why.to_string()))?;
+        let new = New { id: &id, text: &text, kind, token: token.as_ref(), arguments };
+        self.stage(session, &new, before, now)?;
+        self.room.said = tape;
+        self.room.text = text;
         Ok(id)
     }
 
@@ -211,14 +226,12 @@ impl Core {
     fn stage(
         &mut self,
         session: &str,
-        id: &str,
-        text: &str,
-        token: Option<&ReplyToken>,
-        arguments: Option<&str>,
+        new: &New<'_>,
+        before: Option<&mut Before>,
         now: i64,
     ) -> Result<(), Answer> {
-        let mut tape = std::mem::take(&mut self.tapes.1);
-        let doc = tape.read(text).map_err(|error| Answer::Bad(format!("not JSON: {error}")))?;
+        let mut tape = std::mem::take(&mut self.room.event);
+        let doc = tape.read(new.text).map_err(|error| Answer::Bad(format!("not JSON: {error}")))?;
         let mut findings = Findings::new(Face::Strict);
         let checked = self.validator.check(&doc, &mut findings);
         let errors = |list: Vec<Finding>| -> Vec<Finding> {
@@ -230,42 +243,60 @@ impl Core {
         let Checked::Event(step) = checked else { return Err(Answer::Bad("not an event".to_owned())) };
         let step = step.borrow();
         let Some(live) = self.sessions.get_mut(session) else { return Err(Answer::NotFound) };
+        let critical = new.kind.as_ref().is_some_and(EventType::is_critical)
+            || doc.root().member("urgency").is_some_and(|urgency| urgency.is("critical"));
+        // Where nobody listens there is nobody to read it for; a question and an end are looked at again.
+        let event = if needs_reading(&step.body) || self.lanes.cover(&live.agent, live.person.as_deref()) {
+            Some(Event::read(&doc).ok_or_else(|| Answer::Bad("not an event".to_owned()))?)
+        } else {
+            None
+        };
+        let dangerous = match step.body {
+            Body::ToolInvoked { high_risk, irreversible, .. } => high_risk || irreversible,
+            _ => false,
+        };
+        if let Some(before) = before
+            && (before.several || critical || dangerous)
+        {
+            before.keep(live);
+        }
         live.machine.admit(&step).map_err(|found| Answer::Unlawful(errors(found)))?;
         live.note(&step);
-        let Some(event) = Event::read(&doc) else { return Err(Answer::Bad("not an event".to_owned())) };
-        if let Body::ToolInvoked { tool, call, high_risk, irreversible, .. } = &step.body
-            && (*high_risk || *irreversible)
+        let (id, agent, person) = (live.id.clone(), live.agent.clone(), live.person.clone());
+        if let Body::ToolInvoked { tool, call, irreversible, .. } = &step.body
+            && dangerous
         {
-            let call =
-                Call { session: &live.id, token, tool, call: *call, arguments, irreversible: *irreversible };
+            let call = Call {
+                session: &id,
+                token: new.token,
+                tool,
+                call: *call,
+                arguments: new.arguments,
+                irreversible: *irreversible,
+            };
             let decided = self.questions.spend(&call).map_err(|why| {
                 Answer::Unlawful(vec![broken(why.rule(*irreversible), "/tool", why.to_string())])
             })?;
             self.decide(decided, now);
         }
-        let critical =
-            event.envelope.event_type.is_critical() || event.envelope.urgency == Some(Urgency::Critical);
         self.position += 1;
-        let body: Arc<str> = text.into();
-        // What leads into a question goes in front of it, and so overtakes with it (design, decision 10).
-        let part = Part::of(&event);
-        let frame = Frame::event(id, &body, self.position, critical || part == Part::Question);
-        let frame = frame.of_session(session, part);
-        let frame = Arc::new(frame);
+        let body: Arc<str> = new.text.into();
+        if let Some(event) = event {
+            // What leads into a question goes in front of it, and so overtakes with it (design, decision 10).
+            let part = Part::of(&event);
+            let frame = Frame::event(new.id, &body, self.position, critical || part == Part::Question);
+            let heard = Heard { event, frame: Arc::new(frame.of_session(session, part)) };
+            self.staged.after.push(After::Event { heard: Arc::new(heard), agent, person });
+        }
         self.staged.writes.push(Write::Event {
             position: self.position,
-            session: session.into(),
-            event_id: id.into(),
+            session: id,
+            event_id: new.id.clone(),
             at: now,
             critical,
             body,
         });
-        let (agent, person) = match self.sessions.get(session) {
-            Some(live) => (live.agent.clone(), live.person.clone()),
-            None => return Err(Answer::NotFound),
-        };
-        self.staged.after.push(After::Event { heard: Arc::new(Heard { event, frame }), agent, person });
-        self.tapes.1 = tape;
+        self.room.event = tape;
         Ok(())
     }
 
@@ -278,6 +309,53 @@ impl Core {
         self.forget_session(session);
         self.tell_session_end(session);
     }
+}
+
+/// A whole event that is to be judged.
+struct New<'n> {
+    id: &'n Arc<str>,
+    text: &'n str,
+    kind: Option<EventType>,
+    /// The consent that a call spends, and its arguments, where they are said.
+    token: Option<&'n ReplyToken>,
+    arguments: Option<&'n str>,
+}
+
+/// A session as it was before a request, if that may have to be taken back after an event of it was taken.
+struct Before {
+    /// There is more than one event, and each may be refused.
+    several: bool,
+    was: Option<(Session, Box<str>, OpenTools, OpenOutputs)>,
+}
+
+impl Before {
+    fn keep(&mut self, live: &Live) {
+        if self.was.is_none() {
+            let Live { machine, state, tools, outputs, .. } = live;
+            self.was = Some((machine.clone(), state.clone(), tools.clone(), outputs.clone()));
+        }
+    }
+}
+
+/// What is answered to what was published.
+pub(super) fn published(ids: &[Arc<str>]) -> String {
+    let mut writer = Writer::with_capacity(20 + 40 * ids.len());
+    writer.open_object();
+    writer.key("event_ids");
+    writer.open_array();
+    for id in ids {
+        writer.text(id);
+    }
+    writer.close_array();
+    writer.close_object();
+    writer.finish()
+}
+
+fn needs_reading(body: &Body<&str>) -> bool {
+    matches!(
+        body,
+        Body::Confirmation(_) | Body::Clarification(_) | Body::Completed | Body::Errored | Body::Cancelled
+    )
 }
 
 /// The type of an event, however it is spelled.

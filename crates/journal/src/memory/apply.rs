@@ -1,9 +1,10 @@
 //! One entry, done or refused.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
-use super::{Attempt, Decision, Kept, Memory, Question, Undo};
-use crate::stored::{OpenQuestion, OpenSession, OpenSubscription, Remembered, Spending, StoredEvent};
+use super::{Attempt, Decision, Event, Kept, Memory, Question, Undo};
+use crate::stored::{OpenQuestion, OpenSession, OpenSubscription, Remembered, Spending};
 use crate::{Entry, Position, Reason};
 
 impl Memory {
@@ -34,11 +35,11 @@ impl Memory {
                 if self.ids.contains_key(event_id) {
                     return Err(Reason::EventKnown);
                 }
-                self.open_session(session)?.positions.insert(position);
-                self.ids.insert(event_id.to_owned(), position);
-                let (session, event_id) = (session.to_owned(), event_id.to_owned());
-                let stored = StoredEvent { position, session, event_id, at, critical, body: body.to_vec() };
-                self.events.insert(position, stored);
+                let kept = self.open_session(session)?;
+                kept.positions.insert(position);
+                let (session, id) = (kept.id.clone(), Arc::<str>::from(event_id));
+                self.ids.insert(id.clone(), position);
+                self.events.insert(position, Event { session, id, at, critical, body: body.into() });
                 self.last = position;
                 self.bytes += body.len();
                 Ok(Box::new(Memory::take_back_event))
@@ -56,7 +57,9 @@ impl Memory {
                     lease,
                     record: record.to_vec(),
                 };
-                let kept = Kept { number: self.opened, session, ended: false, positions: BTreeSet::new() };
+                let name = id.as_str().into();
+                let kept =
+                    Kept { id: name, number: self.opened, session, ended: false, positions: BTreeSet::new() };
                 self.sessions.insert(id.clone(), kept);
                 Ok(Box::new(move |memory| drop(memory.sessions.remove(&id))))
             }
@@ -194,8 +197,8 @@ impl Memory {
 
     fn take_back_event(&mut self) {
         if let Some((position, event)) = self.events.pop_last() {
-            self.ids.remove(&event.event_id);
-            if let Some(kept) = self.sessions.get_mut(&event.session) {
+            self.ids.remove(&event.id);
+            if let Some(kept) = self.sessions.get_mut(&*event.session) {
                 kept.positions.remove(&position);
             }
             self.last = Position::new(position.get() - 1);

@@ -4,6 +4,9 @@ mod apply;
 mod trim;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::sync::Arc;
+
+use seal::ByMade;
 
 use crate::stored::{
     Alive, OpenQuestion, OpenSession, OpenSubscription, Remembered, Spending, StoredDecision, StoredEvent,
@@ -14,8 +17,9 @@ use crate::{Conflict, Entry, Error, Journal, Position, Retention, Trimmed};
 /// A journal in memory, with the contract of [`Journal`] except that "durable" ends with the value.
 #[derive(Debug, Default)]
 pub struct Memory {
-    events: BTreeMap<Position, StoredEvent>,
-    ids: HashMap<String, Position>,
+    events: BTreeMap<Position, Event>,
+    /// Ids are made by the caller and by no stranger.
+    ids: ByMade<Arc<str>, Position>,
     sessions: BTreeMap<String, Kept>,
     opened: u64,
     questions: BTreeMap<String, Question>,
@@ -28,8 +32,19 @@ pub struct Memory {
     bytes: usize,
 }
 
+/// An event; its names are shared.
+#[derive(Debug)]
+struct Event {
+    session: Arc<str>,
+    id: Arc<str>,
+    at: i64,
+    critical: bool,
+    body: Box<[u8]>,
+}
+
 #[derive(Debug)]
 struct Kept {
+    id: Arc<str>,
     number: u64,
     session: OpenSession,
     ended: bool,
@@ -63,13 +78,18 @@ type Undo = Box<dyn FnOnce(&mut Memory)>;
 
 impl Journal for Memory {
     fn commit(&mut self, batch: &[Entry<'_>]) -> Result<(), Error> {
+        let conflict = |entry, reason| Err(Error::Conflict(Conflict { entry, reason }));
+        // Of one there is nothing to take back.
+        if let [one] = batch {
+            return self.apply(one).map(drop).or_else(|reason| conflict(0, reason));
+        }
         let mut undo: Vec<Undo> = Vec::with_capacity(batch.len());
         for (place, entry) in batch.iter().enumerate() {
             match self.apply(entry) {
                 Ok(back) => undo.push(back),
                 Err(reason) => {
                     undo.into_iter().rev().for_each(|back| back(self));
-                    return Err(Error::Conflict(Conflict { entry: place, reason }));
+                    return conflict(place, reason);
                 }
             }
         }
@@ -101,13 +121,13 @@ impl Journal for Memory {
     }
 
     fn events(&mut self, after: Position, limit: usize) -> Result<Vec<StoredEvent>, Error> {
-        Ok(self.events.range(after.next()..).take(limit).map(|(_, event)| event.clone()).collect())
+        Ok(self.events.range(after.next()..).take(limit).map(|(at, event)| event.stored(*at)).collect())
     }
 
     fn events_of(&mut self, session: &str, after: Position, limit: usize) -> Result<Vec<StoredEvent>, Error> {
         let Some(kept) = self.sessions.get(session) else { return Ok(Vec::new()) };
         let chosen = kept.positions.range(after.next()..).take(limit);
-        Ok(chosen.filter_map(|position| self.events.get(position).cloned()).collect())
+        Ok(chosen.filter_map(|position| Some(self.events.get(position)?.stored(*position))).collect())
     }
 
     fn position_of(&mut self, event_id: &str) -> Result<Option<Position>, Error> {
@@ -133,6 +153,14 @@ impl Journal for Memory {
 
     fn size(&mut self) -> Result<u64, Error> {
         Ok((self.bytes + self.ledger()) as u64)
+    }
+}
+
+impl Event {
+    fn stored(&self, position: Position) -> StoredEvent {
+        let Self { session, id, at, critical, body } = self;
+        let (session, event_id) = (session.as_ref().to_owned(), id.as_ref().to_owned());
+        StoredEvent { position, session, event_id, at: *at, critical: *critical, body: body.to_vec() }
     }
 }
 

@@ -86,8 +86,8 @@ impl Memory {
 
     fn forget_event(&mut self, position: Position, done: &mut Trimmed) {
         let Some(event) = self.events.remove(&position) else { return };
-        self.ids.remove(&event.event_id);
-        if let Some(kept) = self.sessions.get_mut(&event.session) {
+        self.ids.remove(&event.id);
+        if let Some(kept) = self.sessions.get_mut(&*event.session) {
             kept.positions.remove(&position);
         }
         self.bytes -= event.body.len();

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::sync::oneshot;
 
-use super::{Hub, Settings, thread};
+use super::{Hub, Settings, speak};
 use crate::desk::{Orders, gone};
 use crate::error::Error;
 use crate::line::client::{Address, Client};
@@ -138,7 +138,7 @@ impl Connect {
         let address = Address::new(&self.url, self.token, self.trust.as_deref(), self.patience)?;
         let (orders, inbox) = Orders::channel();
         let (tell, connected) = oneshot::channel();
-        thread(&orders, inbox, move || async move {
+        speak(&orders, inbox, move || async move {
             match Client::connect(address).await {
                 Ok(line) => {
                     let _ = tell.send(Ok(()));

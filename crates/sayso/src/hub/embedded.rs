@@ -13,8 +13,8 @@ use seal::{Random, SystemRandom};
 use wire::auth::Tokens;
 use wire::{Bridge, Door, Limits, Server};
 
-use super::{Hub, Settings, thread};
-use crate::desk::Orders;
+use super::{Hub, Settings, speak, thread};
+use crate::desk::{Here, Orders};
 use crate::error::Error;
 use crate::line::embedded::Embedded as Inside;
 use crate::redact::Redact;
@@ -198,17 +198,26 @@ impl Embedded {
             open: false,
             token: None,
         };
-        let (orders, inbox) = Orders::channel();
-        let line = Inside::new(&bridge, who);
+        let (mut orders, inbox) = Orders::channel();
         let address = listener.as_ref().map(|(_, address)| *address);
         let door = door.map_or(Door::Open, Door::Tokens);
-        let agent = self.agent;
-        thread(&orders, inbox, move || async move {
-            if let Some((listener, address)) = listener {
-                serve(listener, address, bridge, door, &agent)?;
-            }
-            Some(line)
-        })?;
+        let (agent, to_hub) = (self.agent, bridge.clone());
+        let open_doors = move || match listener {
+            Some((listener, address)) => serve(listener, address, bridge, door, &agent),
+            None => Some(()),
+        };
+        if self.journal.is_some() {
+            let line = Inside::new(&to_hub, who);
+            speak(&orders, inbox, async move || open_doors().map(|()| line))?;
+        } else {
+            let desk = Here::new(Inside::here(&to_hub, who), orders.downgrade());
+            orders = orders.with(desk.clone());
+            thread(async move || {
+                if open_doors().is_some() {
+                    desk.run(inbox).await;
+                }
+            })?;
+        }
         Ok(Hub::new(orders, self.settings, address))
     }
 }

@@ -1,10 +1,11 @@
 //! The hub in this process.
 
-use std::collections::HashMap;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use hub::Principal;
 use hub::command::{Answer, Command, Notice, RequestId};
+use seal::ByMade;
 use wire::{Bridge, Told as Heard};
 
 use super::{Call, Line, Number, Told};
@@ -20,26 +21,85 @@ pub(crate) struct Embedded {
     bridge: Bridge,
     line: wire::Line,
     who: Principal,
-    numbers: HashMap<RequestId, Number>,
+    numbers: ByMade<RequestId, Number>,
     /// Calls that the hub did not take: it is gone.
     untaken: Vec<Number>,
+    /// How the hub is asked.
+    ask: fn(&wire::Line, &Principal, Command) -> Option<RequestId>,
 }
 
 impl Embedded {
+    /// To a hub whose answers come from its own thread.
     pub(crate) fn new(bridge: &Bridge, who: Principal) -> Self {
         Self {
             bridge: bridge.clone(),
             line: bridge.line(UNTOLD),
             who,
-            numbers: HashMap::new(),
+            numbers: ByMade::default(),
             untaken: Vec::new(),
+            ask: wire::Line::ask,
+        }
+    }
+
+    /// To a hub whose turns are taken here: what it answers is at hand when something was said.
+    pub(crate) fn here(bridge: &Bridge, who: Principal) -> Self {
+        Self { ask: wire::Line::ask_here, ..Self::new(bridge, who) }
+    }
+
+    /// What the hub has told.
+    pub(crate) fn at_hand(&mut self) -> Option<Told> {
+        loop {
+            let told = match self.untaken.pop() {
+                Some(number) => Some(gone(number)),
+                None => self.heard(self.line.at_hand()?),
+            };
+            if told.is_some() {
+                return told;
+            }
+        }
+    }
+
+    /// What the hub has told, or tells next.
+    pub(crate) fn poll_told(&mut self, context: &mut Context<'_>) -> Poll<Option<Told>> {
+        if let Some(number) = self.untaken.pop() {
+            return Poll::Ready(Some(gone(number)));
+        }
+        while let Poll::Ready(told) = self.line.poll_told(context) {
+            let Some(heard) = told else { return Poll::Ready(None) };
+            if let Some(told) = self.heard(heard) {
+                return Poll::Ready(Some(told));
+            }
+        }
+        Poll::Pending
+    }
+
+    /// What is said to everybody when nothing more will be.
+    pub(crate) fn parting(&self) -> impl Future<Output = ()> + Send + use<> {
+        let bridge = self.bridge.clone();
+        async move { bridge.goodbye(FAREWELL).await }
+    }
+
+    fn heard(&mut self, heard: Heard) -> Option<Told> {
+        match heard {
+            Heard::Answer(request, answer) => {
+                self.numbers.remove(&request).map(|number| Told::Answer(number, result(answer)))
+            }
+            Heard::Notice(Notice::Resolved { token, outcome, .. }) => Some(Told::Resolved { token, outcome }),
+            Heard::Notice(Notice::Stopped { session, reason }) => {
+                Some(Told::Stopped { session, reason: reason.to_owned() })
+            }
+            Heard::Notice(_) => None,
         }
     }
 }
 
+fn gone(number: Number) -> Told {
+    Told::Answer(number, Err(Error::Unreachable("the hub in this process has ended".to_owned())))
+}
+
 impl Line for Embedded {
     fn say(&mut self, number: Number, call: Call) {
-        match self.line.ask(&self.who, command(call)) {
+        match (self.ask)(&self.line, &self.who, command(call)) {
             Some(request) => drop(self.numbers.insert(request, number)),
             None => self.untaken.push(number),
         }
@@ -48,30 +108,11 @@ impl Line for Embedded {
     fn forget(&mut self, _: &str) {}
 
     async fn farewell(&mut self) {
-        self.bridge.goodbye(FAREWELL).await;
+        self.parting().await;
     }
 
     async fn told(&mut self) -> Option<Told> {
-        if let Some(number) = self.untaken.pop() {
-            let gone = Error::Unreachable("the hub in this process has ended".to_owned());
-            return Some(Told::Answer(number, Err(gone)));
-        }
-        loop {
-            match self.line.told().await? {
-                Heard::Answer(request, answer) => {
-                    if let Some(number) = self.numbers.remove(&request) {
-                        return Some(Told::Answer(number, result(answer)));
-                    }
-                }
-                Heard::Notice(Notice::Resolved { token, outcome, .. }) => {
-                    return Some(Told::Resolved { token, outcome });
-                }
-                Heard::Notice(Notice::Stopped { session, reason }) => {
-                    return Some(Told::Stopped { session, reason: reason.to_owned() });
-                }
-                Heard::Notice(_) => {}
-            }
-        }
+        std::future::poll_fn(|context| self.poll_told(context)).await
     }
 }
 

@@ -137,7 +137,7 @@ impl Agent {
                 Answer::Refused(refused) => Ok(Err(refused)),
             };
         }
-        let call = session.tool(&tool.name).says(session::short(&tool.words(arguments)));
+        let call = session.tool(&tool.name).says(session::short(&tool.words(arguments)).into_owned());
         let call = if tool.is_medium() { call.medium_risk() } else { call };
         call.start().await.map(Ok)
     }

@@ -147,17 +147,23 @@ fn has_digit(text: &str) -> bool {
 }
 
 fn key(rest: &str) -> Option<Range<usize>> {
-    let (begin, least) = KEYS.into_iter().find(|(begin, _)| rest.starts_with(begin))?;
+    // Nearly every word is settled by its first letter, here and below.
+    let first = rest.bytes().next();
+    let begins = |begin: &str| begin.bytes().next() == first && rest.starts_with(begin);
+    let (begin, least) = *KEYS.iter().find(|(begin, _)| begins(begin))?;
     let body = rest.get(begin.len()..)?;
     let length = run(body, is_token);
     (length >= least && has_digit(body.get(..length)?)).then_some(0..begin.len() + length)
 }
 
 fn json_web_token(rest: &str) -> Option<Range<usize>> {
+    if !rest.starts_with("eyJ") {
+        return None;
+    }
     let length = run(rest, |byte| is_token(byte) || byte == b'.');
     let whole = rest.get(..length)?.trim_end_matches('.');
     let parts = whole.split('.').filter(|part| part.len() >= 4).count();
-    (rest.starts_with("eyJ") && parts >= 2 && whole.len() >= 24).then_some(0..whole.len())
+    (parts >= 2 && whole.len() >= 24).then_some(0..whole.len())
 }
 
 fn bearer(rest: &str) -> Option<Range<usize>> {
@@ -198,6 +204,9 @@ fn assigned(rest: &str) -> Option<Range<usize>> {
 
 /// What follows a word, in whatever case it is written.
 fn strip_word<'t>(rest: &'t str, word: &str) -> Option<&'t str> {
+    if !rest.bytes().next()?.eq_ignore_ascii_case(&word.bytes().next()?) {
+        return None;
+    }
     let found = rest.get(..word.len())?;
     let after = rest.get(word.len()..)?;
     let ends = after.chars().next().is_none_or(|next| !next.is_alphanumeric());

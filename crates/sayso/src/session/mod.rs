@@ -29,6 +29,9 @@ use crate::words::Words;
 /// No more bytes of an output go to the hub at once.
 const AT_ONCE: usize = 64 * 1024;
 
+/// Most events have no more bytes.
+const USUAL: usize = 384;
+
 /// A session that is open. Every method says something to whoever listens, and returns when that holds; the changes of
 /// state that the protocol wants are said by themselves.
 ///
@@ -147,7 +150,7 @@ impl Session {
     /// # }
     /// ```
     pub async fn progress(&self, progress: Progress) -> Result<(), Error> {
-        let event = Self::event("progress.updated", |out| progress.write(out, &self.cleaner));
+        let event = Self::event("aaep:agent.progress.updated", |out| progress.write(out, &self.cleaner));
         self.say(Intent::Event(event)).await.map(drop)
     }
 
@@ -341,7 +344,7 @@ impl Session {
     /// # }
     /// ```
     pub async fn hand_off(&self, hand_off: HandOff) -> Result<(), Error> {
-        let event = Self::event("handoff.requested", |out| hand_off.write(out, &self.cleaner));
+        let event = Self::event("aaep:agent.handoff.requested", |out| hand_off.write(out, &self.cleaner));
         self.say(Intent::HandOff(event)).await.map(drop)
     }
 
@@ -357,7 +360,7 @@ impl Session {
     /// ```
     pub async fn finish(self, words: impl Into<Words>) -> Result<(), Error> {
         let words = words.into();
-        let event = Self::event("session.completed", |out| {
+        let event = Self::event("aaep:agent.session.completed", |out| {
             words.write(out, &self.cleaner);
             out.key("duration_ms");
             out.integer(i64::try_from(self.started.at.elapsed().as_millis()).unwrap_or(i64::MAX));
@@ -379,7 +382,7 @@ impl Session {
     /// ```
     pub async fn fail(self, failure: impl Into<Failure>) -> Result<(), Error> {
         let failure = failure.into();
-        let event = Self::event("session.errored", |out| failure.write(out, &self.cleaner));
+        let event = Self::event("aaep:agent.session.errored", |out| failure.write(out, &self.cleaner));
         self.end(event).await
     }
 
@@ -395,7 +398,7 @@ impl Session {
     /// ```
     pub async fn cancel(self, words: impl Into<Words>) -> Result<(), Error> {
         let words = words.into();
-        let event = Self::event("session.cancelled", |out| {
+        let event = Self::event("aaep:agent.session.cancelled", |out| {
             out.key("cancelled_by");
             out.text("producer");
             words.write(out, &self.cleaner);
@@ -429,24 +432,23 @@ impl Session {
 
     async fn state(&self, to: &'static str, words: &Words) -> Result<(), Error> {
         let words = &words.cleaned(&self.cleaner);
-        let event = Self::event("state.changed", |out| {
+        let event = Self::event("aaep:agent.state.changed", |out| {
             out.key("to_state");
             out.text(to);
             words.write(out, &self.cleaner);
         });
-        let instead = Progress::says(words.clone());
-        let instead = Self::event("progress.updated", |out| instead.write(out, &self.cleaner));
+        let instead = Progress::says(words.clone().into_owned());
+        let instead = Self::event("aaep:agent.progress.updated", |out| instead.write(out, &self.cleaner));
         self.say(Intent::State { to, event, instead }).await.map(drop)
     }
 
     fn event(kind: &str, payload: impl FnOnce(&mut Writer)) -> String {
-        let mut out = Writer::default();
+        let mut out = Writer::with_capacity(USUAL);
         out.open_object();
         out.key("type");
-        let kind = format!("aaep:agent.{kind}");
-        out.text(&kind);
+        out.text(kind);
         // Those that must be critical are made so by the hub.
-        if !EventType::of(&kind).is_critical() {
+        if !EventType::of(kind).is_critical() {
             out.key("urgency");
             out.text("normal");
         }

@@ -1,5 +1,7 @@
 //! What is said with more than words.
 
+use std::borrow::Cow;
+
 use seal::json::Writer;
 
 use crate::redact::Cleaner;
@@ -268,10 +270,13 @@ impl HandOff {
 }
 
 /// As much as fits into a short field of the protocol.
-pub(crate) fn short(text: &str) -> String {
+pub(crate) fn short(text: &str) -> Cow<'_, str> {
     const MOST: usize = 1000;
+    if text.len() <= MOST {
+        return text.into();
+    }
     match text.char_indices().nth(MOST) {
-        None => text.to_owned(),
-        Some((at, _)) => format!("{}…", text.get(..at).unwrap_or_default()),
+        None => text.into(),
+        Some((at, _)) => format!("{}…", text.get(..at).unwrap_or_default()).into(),
     }
 }

@@ -210,7 +210,7 @@ impl<'s> Tool<'s> {
     /// Says that a tool runs; `payload` is an object of all but the type, the tool and the call.
     pub(super) async fn open(session: &'s Session, tool: String, payload: &str) -> Result<Self, Error> {
         let call = format!("call_{}", session.calls.fetch_add(1, Ordering::Relaxed) + 1);
-        let event = Session::event("tool.invoked", |out| {
+        let event = Session::event("aaep:agent.tool.invoked", |out| {
             for (name, text) in [("tool", &tool), ("tool_call_id", &call)] {
                 out.key(name);
                 out.text(text);
@@ -272,7 +272,7 @@ impl<'s> Tool<'s> {
         let why = why.into();
         // Of the beginning of a secret that is cut in two, nothing is left once it is short.
         let start = why.get(..why.floor_char_boundary(ENOUGH)).unwrap_or_default();
-        let why = short(&self.session.cleaner.clean(start));
+        let why = short(&self.session.cleaner.clean(start)).into_owned();
         let words = Words::new(format!("{} failed: {why}", human(&self.name)));
         self.close("error", &words, Some(&why)).await
     }
@@ -332,7 +332,7 @@ impl<'s> Tool<'s> {
     }
 
     async fn close(mut self, status: &str, words: &Words, error: Option<&str>) -> Result<(), Error> {
-        let event = Session::event("tool.completed", |out| {
+        let event = Session::event("aaep:agent.tool.completed", |out| {
             for (name, text) in [("tool", &*self.name), ("tool_call_id", &self.call), ("status", status)] {
                 out.key(name);
                 out.text(text);

@@ -58,6 +58,12 @@ impl Writer {
         Self { out: String::with_capacity(bytes), comma: false }
     }
 
+    /// One that writes into the room of a text that is not needed any more.
+    pub fn reusing(mut text: String) -> Self {
+        text.clear();
+        Self { out: text, comma: false }
+    }
+
     /// The text so far.
     pub fn finish(self) -> String {
         self.out
@@ -120,6 +126,14 @@ impl Writer {
         self.quote(text);
     }
 
+    /// A member whose name and text have nothing in them that would have to be escaped.
+    pub fn plain(&mut self, name: &str, text: &str) {
+        self.separate();
+        for part in ["\"", name, "\":\"", text, "\""] {
+            self.out.push_str(part);
+        }
+    }
+
     /// A boolean.
     pub fn boolean(&mut self, value: bool) {
         self.separate();
@@ -129,7 +143,7 @@ impl Writer {
     /// An integer.
     pub fn integer(&mut self, value: i64) {
         self.separate();
-        self.out.push_str(&value.to_string());
+        let _ = write!(self.out, "{value}");
     }
 
     /// A number; integral values are written without a fraction (C-A19), those that JSON cannot say as `null`.
@@ -204,9 +218,13 @@ mod tests {
         writer.close_array();
         writer.key("raw");
         writer.raw("[1]");
+        writer.plain("id", "evt_1");
         writer.close_object();
         let text = writer.finish();
-        assert_eq!(text, "{\"a\\\"b\":[\"x\\u0001\\n\\\\ é😀\",-3,60,0.5,1e300,true,{}],\"raw\":[1]}");
+        assert_eq!(
+            text,
+            "{\"a\\\"b\":[\"x\\u0001\\n\\\\ é😀\",-3,60,0.5,1e300,true,{}],\"raw\":[1],\"id\":\"evt_1\"}"
+        );
         let mut tape = Tape::default();
         let doc = tape.read(&text).unwrap();
         let items: Vec<_> = doc.root().member("a\"b").unwrap().items().collect();

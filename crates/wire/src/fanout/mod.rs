@@ -11,6 +11,7 @@ mod round;
 mod tests;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -124,6 +125,8 @@ pub enum News {
 pub struct Fanout {
     orders: Sender<Order>,
     waker: Arc<Waker>,
+    /// Somebody has woken the thread, and it has not looked since: whatever is ordered meanwhile it finds by itself.
+    woken: Arc<AtomicBool>,
     sent: Arc<Sent>,
 }
 
@@ -137,9 +140,10 @@ impl Fanout {
         let waker = Arc::new(Waker::new(poll.registry(), WAKE)?);
         let (orders, inbox) = channel();
         let sent: Arc<Sent> = Arc::default();
-        let thread = Round::new(poll, inbox, limits.into(), Box::new(news), sent.clone());
+        let woken: Arc<AtomicBool> = Arc::default();
+        let thread = Round::new(poll, (inbox, woken.clone()), limits.into(), Box::new(news), sent.clone());
         let handle = std::thread::Builder::new().name("fan-out".to_owned()).spawn(move || thread.run())?;
-        Ok((Self { orders, waker, sent }, handle))
+        Ok((Self { orders, waker, woken, sent }, handle))
     }
 
     /// What it has done.
@@ -149,7 +153,7 @@ impl Fanout {
 
     /// Gives an order. One given after the end is lost, as it should be.
     pub fn order(&self, order: Order) {
-        if self.orders.send(order).is_ok() {
+        if self.orders.send(order).is_ok() && !self.woken.swap(true, Ordering::AcqRel) {
             let _ = self.waker.wake();
         }
     }

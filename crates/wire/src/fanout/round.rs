@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::io::{ErrorKind, Read};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, TryRecvError};
 
 use hub::delivery::{Cursor, Frame, Lane, LaneLimits};
@@ -18,6 +19,8 @@ pub(super) const WAKE: Token = Token(usize::MAX);
 pub(super) struct Round {
     poll: Poll,
     inbox: Receiver<Order>,
+    /// Somebody has woken it since it looked.
+    woken: Arc<AtomicBool>,
     limits: Limits,
     lanes: HashMap<LaneId, Shared>,
     listeners: HashMap<ListenerId, Listener>,
@@ -43,7 +46,7 @@ struct Shared {
 impl Round {
     pub(super) fn new(
         poll: Poll,
-        inbox: Receiver<Order>,
+        (inbox, woken): (Receiver<Order>, Arc<AtomicBool>),
         limits: Limits,
         news: Box<dyn FnMut(News) + Send>,
         sent: Arc<Sent>,
@@ -51,6 +54,7 @@ impl Round {
         Self {
             poll,
             inbox,
+            woken,
             limits,
             lanes: HashMap::new(),
             listeners: HashMap::new(),
@@ -98,6 +102,8 @@ impl Round {
 
     /// Takes all orders that are there; `false` at the end.
     fn take_orders(&mut self) -> bool {
+        // Before it looks: who orders after that wakes it again.
+        self.woken.swap(false, Ordering::AcqRel);
         loop {
             match self.inbox.try_recv() {
                 Ok(Order::Stop) | Err(TryRecvError::Disconnected) => return false,

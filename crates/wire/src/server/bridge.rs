@@ -1,14 +1,16 @@
 //! The way to the hub's thread and back.
 
-use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
-use hub::command::{Answer, Command, Notice, Output, Request, RequestId};
+use hub::command::{Answer, Command, Output, Request, RequestId};
 use hub::{Core, Engine, LineId, ListenerId, Principal};
-use tokio::sync::{OwnedRwLockReadGuard, RwLock, mpsc, oneshot};
+use seal::ByMade;
+use tokio::sync::{OwnedRwLockReadGuard, RwLock, oneshot};
 
+use super::told::{Told, Untaken};
 use crate::fanout::{self, Fanout, News, Order, Sink};
 use crate::observe::Observe;
 
@@ -27,8 +29,8 @@ pub struct Bridge {
 /// Who is told what the hub says.
 #[derive(Default)]
 struct Waiting {
-    asked: HashMap<RequestId, Asker>,
-    lines: HashMap<LineId, mpsc::Sender<Told>>,
+    asked: ByMade<RequestId, Asker>,
+    lines: ByMade<LineId, Untaken>,
 }
 
 enum Asker {
@@ -36,21 +38,14 @@ enum Asker {
     Once(oneshot::Sender<Answer>),
     /// A line, which is told everything in the hub's own order.
     Line(LineId),
-}
-
-/// What is told on a line.
-#[derive(Debug)]
-pub enum Told {
-    /// An answer, to what was asked under this name.
-    Answer(RequestId, Answer),
-    /// Something that nobody asked for.
-    Notice(Notice),
+    /// A line on which somebody takes the turn himself, and then what is told.
+    Here(LineId),
 }
 
 impl Waiting {
     /// Tells a line. One that does not take what it is told is let go; it comes back and is told again.
-    fn tell(&mut self, line: LineId, told: Told) {
-        if self.lines.get(&line).is_some_and(|sender| sender.try_send(told).is_err()) {
+    fn tell(&mut self, line: LineId, told: Told, tell: fn(&Untaken, Told) -> bool) {
+        if self.lines.get(&line).is_some_and(|untaken| !tell(untaken, told)) {
             self.lines.remove(&line);
         }
     }
@@ -123,17 +118,19 @@ impl Bridge {
     /// A line to the hub, which is told no more than `capacity` things that it has not taken.
     pub fn line(&self, capacity: usize) -> Line {
         let id = LineId(self.number());
-        let (sender, told) = mpsc::channel(capacity);
-        self.waiting().lines.insert(id, sender);
-        Line { bridge: self.clone(), id, told }
+        let untaken = Untaken::new(capacity);
+        self.waiting().lines.insert(id, untaken.clone());
+        Line { bridge: self.clone(), id, untaken }
     }
 
     fn send(&self, who: Principal, command: Command, asker: Option<Asker>) -> Option<RequestId> {
         let id = RequestId(self.number());
+        let here = matches!(asker, Some(Asker::Here(_)));
         if let Some(asker) = asker {
             self.waiting().asked.insert(id, asker);
         }
-        if self.engine.ask(Request { id, who, command }) {
+        let request = Request { id, who, command };
+        if if here { self.engine.turn(request) } else { self.engine.ask(request) } {
             return Some(id);
         }
         self.waiting().asked.remove(&id);
@@ -215,7 +212,7 @@ impl Drop for Asked<'_> {
 pub struct Line {
     bridge: Bridge,
     id: LineId,
-    told: mpsc::Receiver<Told>,
+    untaken: Untaken,
 }
 
 impl Line {
@@ -225,9 +222,26 @@ impl Line {
         self.bridge.send(who.clone(), command, Some(Asker::Line(self.id)))
     }
 
+    /// The same, but the hub's turn is taken here and not by its thread. When this returns the answer is [at
+    /// hand](Self::at_hand), and nobody who waits for what is told is woken for it. For hubs that write to no disk.
+    pub fn ask_here(&self, who: &Principal, command: Command) -> Option<RequestId> {
+        let command = Command::On { line: self.id, command: Box::new(command) };
+        self.bridge.send(who.clone(), command, Some(Asker::Here(self.id)))
+    }
+
+    /// What has been told and is not taken yet.
+    pub fn at_hand(&self) -> Option<Told> {
+        self.untaken.take()
+    }
+
     /// The next thing that is told; `None` after the line was let go. A future that is dropped loses nothing.
     pub async fn told(&mut self) -> Option<Told> {
-        self.told.recv().await
+        std::future::poll_fn(|context| self.poll_told(context)).await
+    }
+
+    /// The same for who waits for other things too. The last who asked is woken.
+    pub fn poll_told(&self, context: &mut Context<'_>) -> Poll<Option<Told>> {
+        self.untaken.poll(context)
     }
 }
 
@@ -252,14 +266,15 @@ fn perform(outputs: Vec<Output>, waiting: &Mutex<Waiting>, fanout: &Fanout, obse
                 let mut waiting = waiting.lock().unwrap_or_else(PoisonError::into_inner);
                 match waiting.asked.remove(&id) {
                     Some(Asker::Once(sender)) => drop(sender.send(answer)),
-                    Some(Asker::Line(line)) => waiting.tell(line, Told::Answer(id, answer)),
+                    Some(Asker::Line(line)) => waiting.tell(line, Told::Answer(id, answer), Untaken::tell),
+                    Some(Asker::Here(line)) => waiting.tell(line, Told::Answer(id, answer), Untaken::leave),
                     None => {}
                 }
                 continue;
             }
             Output::Notice(line, notice) => {
                 let mut waiting = waiting.lock().unwrap_or_else(PoisonError::into_inner);
-                waiting.tell(line, Told::Notice(notice));
+                waiting.tell(line, Told::Notice(notice), Untaken::tell);
                 continue;
             }
             Output::Frame(lane, frame) => {

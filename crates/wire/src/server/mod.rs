@@ -6,7 +6,8 @@
 //! - `assets`: files that it gives as they are.
 //! - `routes`: which request means what.
 //! - `sign_in`: a browser's cookie in place of its token.
-//! - `bridge`: requests to the hub's thread and answers back.
+//! - `bridge`: requests to the hub and answers back.
+//! - `told`: what a line is told and has not taken.
 
 mod assets;
 mod bridge;
@@ -15,13 +16,14 @@ mod door;
 mod routes;
 mod sign_in;
 mod stream;
+mod told;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 pub use assets::Asset;
-pub use bridge::{Bridge, Line, Told};
+pub use bridge::{Bridge, Line};
 pub(crate) use connection::STREAM_HEAD;
 pub use door::{Changed, Door};
 pub use routes::clock;
@@ -29,6 +31,7 @@ pub(crate) use routes::response;
 pub(crate) use stream::{hung_up, written};
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
+pub use told::Told;
 
 use crate::auth::{Attempts, Passes};
 use crate::compat::{self, Compat};

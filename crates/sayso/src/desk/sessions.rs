@@ -1,143 +1,52 @@
-//! The thread that speaks for all sessions of a hub.
-//!
-//! Orders come in from sessions; each session has one call on its way at a time, and the others wait in their order. What is
-//! open in a session is noted when the hub has answered, here and not in the agent's futures: whatever becomes of those, the
-//! desk knows how to end a session honestly.
+//! The desk itself. [`Desk::take`] and [`Desk::hear`] feed it; after either, [`Desk::speak`] hands on what is to be said, and
+//! [`Desk::answers`] is what to tell whom.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Instant;
 
-use seal::json::Tape;
-use tokio::sync::{mpsc, oneshot, watch};
+use seal::ByMade;
+use tokio::sync::{oneshot, watch};
 
+use super::orders::WeakOrders;
+use super::{LEFT, Order, Reply, StartReply, Started, errored, left, member};
 use crate::error::{Error, Stop};
 use crate::line::{Call, Line, Number, Told};
 use crate::redact::Cleaner;
-use crate::track::{Intent, Track, english};
-
-/// Who is told what came of an order: the hub's words, or for a question its outcome.
-pub(crate) type Reply = oneshot::Sender<Result<String, Error>>;
-
-type StartReply = oneshot::Sender<Result<Started, Error>>;
-
-/// What the desk is asked for.
-pub(crate) enum Order {
-    /// Starts a session.
-    Start { body: String, cleaner: Cleaner, reply: StartReply },
-    /// Says something in a session.
-    Do { session: Arc<str>, intent: Intent, reply: Option<Reply> },
-    /// Takes back what is asked in a session and nobody waits for.
-    Withdraw { session: Arc<str> },
-    /// Tells when all that was ordered is done.
-    Settle(oneshot::Sender<()>),
-}
-
-/// A session that has begun. Who lets it go ends it.
-pub(crate) struct Started {
-    pub(crate) id: Arc<str>,
-    pub(crate) stop: watch::Receiver<Option<Stop>>,
-    pub(crate) orders: Orders,
-    pub(crate) at: Instant,
-    /// Its agent has ended it, or is about to.
-    pub(crate) ended: bool,
-}
-
-impl Drop for Started {
-    fn drop(&mut self) {
-        if self.ended {
-            return;
-        }
-        self.orders.order(Order::Do { session: self.id.clone(), intent: left(), reply: None });
-    }
-}
-
-/// A question whose asker may stop waiting.
-pub(crate) struct Asking<'s>(pub(crate) &'s Started);
-
-impl Drop for Asking<'_> {
-    fn drop(&mut self) {
-        self.0.orders.order(Order::Withdraw { session: self.0.id.clone() });
-    }
-}
-
-/// The end of a session whose agent has let it go.
-fn left() -> Intent {
-    let (code, says) = if std::thread::panicking() {
-        ("AGENT_PANICKED", "The agent broke down; its session was ended.")
-    } else {
-        ("AGENT_LEFT", "The agent stopped in the middle of its work; its session was ended.")
-    };
-    Intent::End { event: errored(code, says), why: LEFT }
-}
-
-/// What is said of a tool that its agent did not wait for.
-pub(crate) const LEFT: &str = "The agent did not wait for the tool's end; whether it was done is not known.";
-
-/// The way to the desk.
-#[derive(Clone, Debug)]
-pub(crate) struct Orders(mpsc::UnboundedSender<Order>);
-
-impl Orders {
-    /// Orders; who waits for something learns from the end of its channel that the desk is gone.
-    pub(crate) fn order(&self, order: Order) {
-        let _ = self.0.send(order);
-    }
-
-    /// Says something in a session and waits for what comes of it. A future that is dropped takes nothing back.
-    pub(crate) async fn say(&self, session: &Arc<str>, intent: Intent) -> Result<String, Error> {
-        fits(intent.len())?;
-        let (reply, answer) = oneshot::channel();
-        self.order(Order::Do { session: session.clone(), intent, reply: Some(reply) });
-        answer.await.unwrap_or_else(|_| Err(gone()))
-    }
-
-    pub(crate) async fn start(&self, body: String, cleaner: Cleaner) -> Result<Started, Error> {
-        fits(body.len())?;
-        let (reply, answer) = oneshot::channel();
-        self.order(Order::Start { body, cleaner, reply });
-        answer.await.unwrap_or_else(|_| Err(gone()))
-    }
-
-    /// For the desk itself, which ends when nobody else can order anything.
-    pub(crate) fn downgrade(&self) -> mpsc::WeakUnboundedSender<Order> {
-        self.0.downgrade()
-    }
-
-    /// A channel for a desk's inbox.
-    pub(crate) fn channel() -> (Self, mpsc::UnboundedReceiver<Order>) {
-        let (orders, inbox) = mpsc::unbounded_channel();
-        (Self(orders), inbox)
-    }
-}
-
-/// The longest event that any hub takes, in bytes (§3.7).
-pub(crate) const LONGEST: usize = 1024 * 1024;
-
-/// What is longer goes nowhere.
-fn fits(bytes: usize) -> Result<(), Error> {
-    if bytes <= LONGEST {
-        return Ok(());
-    }
-    Err(Error::TooMuch(format!("{bytes} bytes at once; an event has {LONGEST} at most")))
-}
-
-pub(crate) fn gone() -> Error {
-    Error::Unreachable("the thread that speaks to the hub has ended".to_owned())
-}
+use crate::track::{Intent, Track};
 
 /// The desk.
-pub(crate) struct Desk<L> {
-    line: L,
-    orders: mpsc::WeakUnboundedSender<Order>,
+pub(crate) struct Desk {
+    orders: WeakOrders,
     number: Number,
-    sessions: HashMap<Arc<str>, Live>,
-    calls: HashMap<Number, OnItsWay>,
+    sessions: ByMade<Arc<str>, Live>,
+    calls: ByMade<Number, OnItsWay>,
     /// Questions that are not resolved, by their tokens.
     asked: HashMap<String, (Arc<str>, Option<Reply>)>,
     settling: Vec<oneshot::Sender<()>>,
     /// The line is dead.
     lost: bool,
+    /// What the hub is to be told next.
+    saying: Vec<(Number, Call)>,
+    /// Sessions that are over.
+    over: Vec<Arc<str>>,
+    answered: Vec<Answered>,
+}
+
+/// What came of an order. It is told when the desk is free again: who is told may order something at once.
+pub(super) enum Answered {
+    Said(Reply, Result<String, Error>),
+    Started(StartReply, Result<Started, Error>),
+}
+
+impl Answered {
+    pub(super) fn tell(self) {
+        match self {
+            Self::Said(reply, result) => drop(reply.send(result)),
+            // One that nobody waits for any more comes back, is dropped, and so is ended.
+            Self::Started(reply, result) => drop(reply.send(result)),
+        }
+    }
 }
 
 struct Live {
@@ -158,56 +67,71 @@ enum OnItsWay {
     Job(Arc<str>, Job),
 }
 
-impl<L: Line> Desk<L> {
-    pub(crate) fn new(line: L, orders: mpsc::WeakUnboundedSender<Order>) -> Self {
+impl Desk {
+    pub(crate) fn new(orders: WeakOrders) -> Self {
         Self {
-            line,
             orders,
             number: 0,
-            sessions: HashMap::new(),
-            calls: HashMap::new(),
+            sessions: ByMade::default(),
+            calls: ByMade::default(),
             asked: HashMap::new(),
             settling: Vec::new(),
             lost: false,
+            saying: Vec::new(),
+            over: Vec::new(),
+            answered: Vec::new(),
         }
     }
 
-    /// Until nobody can order anything and all is said.
-    pub(crate) async fn run(mut self, mut inbox: mpsc::UnboundedReceiver<Order>) {
-        let mut open = true;
-        while open || (!self.calls.is_empty() && !self.lost) {
-            tokio::select! {
-                order = inbox.recv(), if open => match order {
-                    Some(order) => self.take(order),
-                    None => open = false,
-                },
-                told = self.line.told(), if !self.lost => match told {
-                    Some(told) => self.hear(told),
-                    None => self.lose(),
-                },
-            }
-            if self.calls.is_empty() && !self.settling.is_empty() {
-                self.line.farewell().await;
-                for settled in self.settling.drain(..) {
-                    let _ = settled.send(());
-                }
-            }
+    /// Hands the line what is to be said.
+    pub(super) fn speak(&mut self, line: &mut impl Line) {
+        for (number, call) in self.saying.drain(..) {
+            line.say(number, call);
         }
-        self.line.farewell().await;
+        for session in self.over.drain(..) {
+            line.forget(&session);
+        }
     }
 
-    fn take(&mut self, order: Order) {
+    /// What came of orders since this was asked last.
+    pub(super) fn answers(&mut self) -> Vec<Answered> {
+        std::mem::take(&mut self.answered)
+    }
+
+    /// Whether an answer is to come.
+    pub(super) fn expects(&self) -> bool {
+        !self.calls.is_empty() && !self.lost
+    }
+
+    pub(super) fn is_lost(&self) -> bool {
+        self.lost
+    }
+
+    /// Whether somebody waits for all to be said, and it is.
+    pub(super) fn is_settled(&self) -> bool {
+        self.calls.is_empty() && !self.settling.is_empty()
+    }
+
+    pub(super) fn settle(&mut self) {
+        for settled in self.settling.drain(..) {
+            let _ = settled.send(());
+        }
+    }
+
+    pub(super) fn take(&mut self, order: Order) {
         match order {
-            Order::Start { reply, .. } if self.lost => drop(reply.send(Err(lost()))),
+            Order::Start { reply, .. } if self.lost => {
+                self.answered.push(Answered::Started(reply, Err(lost())));
+            }
             Order::Start { body, cleaner, reply } => {
                 self.number += 1;
                 self.calls.insert(self.number, OnItsWay::Start(cleaner, reply));
-                self.line.say(self.number, Call::Start { body });
+                self.saying.push((self.number, Call::Start { body }));
             }
             Order::Do { session, intent, reply } => {
                 let Some(live) = self.sessions.get_mut(&session).filter(|live| !live.over) else {
                     let why = if self.lost { lost() } else { Error::Stopped(Stop::Other) };
-                    return answer(reply, Err(why));
+                    return self.answer(reply, Err(why));
                 };
                 live.waiting.push_back(Job { intent, reply });
                 self.go_on(&session);
@@ -223,21 +147,21 @@ impl<L: Line> Desk<L> {
         while !live.busy
             && let Some(job) = live.waiting.pop_front()
         {
-            let job = match live.track.before(&job.intent) {
+            let mut job = match live.track.before(&job.intent) {
                 None => job,
                 Some(intent) => {
                     live.waiting.push_front(job);
                     Job { intent, reply: None }
                 }
             };
-            let Some(call) = live.track.call(&job.intent) else {
-                answer(job.reply, Ok(String::new()));
+            let Some(call) = live.track.call(&mut job.intent) else {
+                self.answered.extend(job.reply.map(|reply| Answered::Said(reply, Ok(String::new()))));
                 continue;
             };
             live.busy = true;
             self.number += 1;
             self.calls.insert(self.number, OnItsWay::Job(session.clone(), job));
-            self.line.say(self.number, call);
+            self.saying.push((self.number, call));
         }
     }
 
@@ -257,7 +181,7 @@ impl<L: Line> Desk<L> {
         self.go_on(session);
     }
 
-    fn hear(&mut self, told: Told) {
+    pub(super) fn hear(&mut self, told: Told) {
         match told {
             Told::Answer(number, result) => match self.calls.remove(&number) {
                 Some(OnItsWay::Start(cleaner, reply)) => self.started(cleaner, reply, result),
@@ -269,7 +193,7 @@ impl<L: Line> Desk<L> {
                     if let Some(live) = self.sessions.get_mut(&session) {
                         live.track.resolved();
                     }
-                    answer(reply, Ok(outcome));
+                    self.answer(reply, Ok(outcome));
                 }
             }
             Told::Stopped { session, reason } => self.stop(&session, Stop::of(&reason)),
@@ -283,15 +207,15 @@ impl<L: Line> Desk<L> {
         });
         let id = match id {
             Ok(id) => id,
-            Err(error) => return drop(reply.send(Err(error))),
+            Err(error) => return self.answered.push(Answered::Started(reply, Err(error))),
         };
         let (tell, stop) = watch::channel(None);
         let track = Track::new(id.to_string(), cleaner);
         let live = Live { track, waiting: VecDeque::new(), busy: false, over: false, stop: tell };
         self.sessions.insert(id.clone(), live);
-        if let Some(orders) = self.orders.upgrade().map(Orders) {
-            // One that nobody waits for any more comes back, is dropped, and so is ended.
-            let _ = reply.send(Ok(Started { id, stop, orders, at: Instant::now(), ended: false }));
+        if let Some(orders) = self.orders.upgrade() {
+            let started = Started { id, stop, orders, at: Instant::now(), ended: false };
+            self.answered.push(Answered::Started(reply, Ok(started)));
         } else {
             let (session, intent) = (id, left());
             self.take(Order::Do { session, intent, reply: None });
@@ -300,7 +224,7 @@ impl<L: Line> Desk<L> {
 
     fn said(&mut self, session: &Arc<str>, job: Job, result: Result<String, Error>) {
         let Some(live) = self.sessions.get_mut(session) else {
-            return answer(job.reply, result);
+            return self.answer(job.reply, result);
         };
         live.busy = false;
         match (&result, &job.intent) {
@@ -333,7 +257,8 @@ impl<L: Line> Desk<L> {
                     Some(true) => live.track.give_up_output(),
                     Some(false) => {
                         if let Some(next) = live.waiting.pop_front() {
-                            answer(next.reply, Err(error.clone()));
+                            let refused = Err(error.clone());
+                            self.answer(next.reply, refused);
                         }
                     }
                     None => {}
@@ -341,7 +266,7 @@ impl<L: Line> Desk<L> {
             }
             (Err(_), _) => {}
         }
-        answer(job.reply, result);
+        self.answer(job.reply, result);
         self.go_on(session);
     }
 
@@ -355,9 +280,10 @@ impl<L: Line> Desk<L> {
 
     /// The hub knows no such session any more. Why is told next; until then nothing is said in it.
     fn doubt(&mut self, session: &str) {
-        if let Some(live) = self.sessions.get_mut(session) {
-            live.over = true;
-            live.waiting.drain(..).for_each(|job| answer(job.reply, Err(Error::Stopped(Stop::Other))));
+        let Some(live) = self.sessions.get_mut(session) else { return };
+        live.over = true;
+        for job in std::mem::take(&mut live.waiting) {
+            self.answer(job.reply, Err(Error::Stopped(Stop::Other)));
         }
     }
 
@@ -368,24 +294,30 @@ impl<L: Line> Desk<L> {
         if redacted > 0 {
             log::info!("{id}: {redacted} secrets were taken out of what people heard");
         }
-        self.line.forget(&id);
-        live.waiting.into_iter().for_each(|job| answer(job.reply, Err(Error::Stopped(stop))));
+        self.over.push(id.clone());
+        for job in live.waiting {
+            self.answer(job.reply, Err(Error::Stopped(stop)));
+        }
         let asked: Vec<_> =
             self.asked.iter().filter(|(_, (of, _))| *of == id).map(|(token, _)| token.clone()).collect();
         for token in asked {
             if let Some((_, reply)) = self.asked.remove(&token) {
-                answer(reply, Err(Error::Stopped(stop)));
+                self.answer(reply, Err(Error::Stopped(stop)));
             }
         }
     }
 
+    fn answer(&mut self, reply: Option<Reply>, result: Result<String, Error>) {
+        self.answered.extend(reply.map(|reply| Answered::Said(reply, result)));
+    }
+
     /// The hub cannot be reached any more.
-    fn lose(&mut self) {
+    pub(super) fn lose(&mut self) {
         self.lost = true;
         for call in std::mem::take(&mut self.calls).into_values() {
             match call {
-                OnItsWay::Start(_, reply) => drop(reply.send(Err(lost()))),
-                OnItsWay::Job(_, job) => answer(job.reply, Err(lost())),
+                OnItsWay::Start(_, reply) => self.answered.push(Answered::Started(reply, Err(lost()))),
+                OnItsWay::Job(_, job) => self.answer(job.reply, Err(lost())),
             }
         }
         let sessions: Vec<_> = self.sessions.keys().cloned().collect();
@@ -400,37 +332,4 @@ const REFUSED: &str = "LAST_WORD_REFUSED";
 
 fn lost() -> Error {
     Error::Unreachable("the connection is lost".to_owned())
-}
-
-fn answer(reply: Option<Reply>, result: Result<String, Error>) {
-    if let Some(reply) = reply {
-        let _ = reply.send(result);
-    }
-}
-
-/// The last event of a session that was left.
-fn errored(code: &str, says: &str) -> String {
-    let mut out = seal::json::Writer::default();
-    out.open_object();
-    for (name, text) in [
-        ("type", "aaep:agent.session.errored"),
-        ("error_category", "unknown"),
-        ("error_code", code),
-        ("summary_normal", says),
-    ] {
-        out.key(name);
-        out.text(text);
-    }
-    out.key("recoverable");
-    out.boolean(false);
-    english(&mut out);
-    out.close_object();
-    out.finish()
-}
-
-/// A text member of JSON that the hub sent.
-pub(crate) fn member(json: &str, name: &str) -> Option<String> {
-    let mut tape = Tape::default();
-    let doc = tape.read(json).ok()?;
-    Some(doc.root().member(name)?.text()?.into_owned())
 }

@@ -1,0 +1,104 @@
+//! Turns that are taken where somebody asks, beside those of the hub's thread.
+
+#![allow(
+    clippy::expect_used,
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test says what went wrong by panicking"
+)]
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use aaep::event::Producer;
+use hub::command::{Answer, Command, Output, Request, RequestId};
+use hub::watch::Note;
+use hub::{Core, Engine, Limits, Principal};
+use journal::Memory;
+
+/// Longer than anything here takes, and shorter than the thread would sleep.
+const PATIENCE: Duration = Duration::from_mins(5);
+const HOUR: i64 = 3_600_000;
+
+fn engine(lease: i64) -> (Engine, Receiver<Vec<Output>>) {
+    let limits = Limits { lease, longest_sleep: HOUR, trim_every: HOUR, ..Limits::default() };
+    let (tell, told) = channel();
+    let mut state = 7_u64;
+    let random = move |bytes: &mut [u8]| {
+        for byte in bytes {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            *byte = state.to_be_bytes()[3];
+        }
+    };
+    let core = Core::new(Box::new(Memory::default()), Producer::new("hub"), limits, random, clock()).unwrap();
+    let (engine, _) = Engine::start(core, clock, move |outputs| drop(tell.send(outputs))).unwrap();
+    (engine, told)
+}
+
+fn clock() -> i64 {
+    i64::try_from(SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis()).unwrap()
+}
+
+fn request(command: Command) -> Request {
+    static NUMBERS: AtomicU64 = AtomicU64::new(1);
+    let id = RequestId(NUMBERS.fetch_add(1, Ordering::Relaxed));
+    Request { id, who: Principal::anybody(), command }
+}
+
+fn start() -> Request {
+    let text = r#"{"summary_normal":"Moving money.","localization_hints":{"primary_language":"en"}}"#;
+    request(Command::Start { text: text.to_owned(), key: None })
+}
+
+fn answers(outputs: &[Output]) -> Vec<RequestId> {
+    let answer = |output: &Output| match output {
+        Output::Answer(id, Answer::Made(_)) => Some(*id),
+        _ => None,
+    };
+    outputs.iter().filter_map(answer).collect()
+}
+
+#[test]
+fn what_follows_from_a_turn_is_done_when_it_returns() {
+    let (engine, told) = engine(HOUR);
+    for _ in 0..3 {
+        let request = start();
+        let id = request.id;
+        assert!(engine.turn(request));
+        assert_eq!(answers(&told.try_recv().unwrap()), [id]);
+    }
+}
+
+#[test]
+fn the_thread_wakes_for_what_such_a_turn_makes_due() {
+    let (engine, told) = engine(50);
+    // Once it sleeps, nothing is due for an hour.
+    assert!(engine.ask(request(Command::Goodbye)));
+    told.recv_timeout(PATIENCE).unwrap();
+    assert!(engine.turn(start()));
+    let ended = |output: &Output| matches!(output, Output::Note(Note::SessionEnded(_)));
+    while !told.recv_timeout(PATIENCE).expect("the lease ends").iter().any(ended) {}
+}
+
+#[test]
+fn both_ways_are_taken_one_after_the_other_and_nothing_is_lost() {
+    let (engine, told) = engine(HOUR);
+    std::thread::scope(|scope| {
+        for at in 0..4 {
+            let engine = &engine;
+            scope.spawn(move || {
+                for _ in 0..50 {
+                    assert!(if at % 2 == 0 { engine.turn(start()) } else { engine.ask(start()) });
+                }
+            });
+        }
+    });
+    let mut answered = 0;
+    while answered < 200 {
+        let outputs = told.recv_timeout(PATIENCE).unwrap();
+        let refused = |output: &&Output| matches!(output, Output::Answer(_, answer) if !matches!(answer, Answer::Made(_)));
+        assert_eq!(outputs.iter().find(refused), None);
+        answered += answers(&outputs).len();
+    }
+}

@@ -1,0 +1,117 @@
+//! Who speaks for all sessions of a hub.
+//!
+//! Orders come in from sessions; each session has one call on its way at a time, and the others wait in their order. What is
+//! open in a session is noted when the hub has answered, here and not in the agent's futures: whatever becomes of those, the
+//! desk knows how to end a session honestly.
+//!
+//! - `sessions`: the desk itself: orders and what the hub tells go in, calls and answers come out.
+//! - `thread`: the desk on a thread of its own, for hubs that take their time to answer.
+//! - `here`: the desk where the order is given, for a hub in this process that answers on the spot.
+//! - `orders`: the way to either.
+
+#[cfg(feature = "embedded")]
+mod here;
+mod orders;
+mod sessions;
+mod thread;
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use seal::json::Tape;
+use tokio::sync::{oneshot, watch};
+
+#[cfg(feature = "embedded")]
+pub(crate) use here::Here;
+pub(crate) use orders::{LONGEST, Orders, gone};
+pub(crate) use sessions::Desk;
+pub(crate) use thread::run;
+
+use crate::error::{Error, Stop};
+use crate::redact::Cleaner;
+use crate::track::{Intent, english};
+
+/// Who is told what came of an order: the hub's words, or for a question its outcome.
+pub(crate) type Reply = oneshot::Sender<Result<String, Error>>;
+
+type StartReply = oneshot::Sender<Result<Started, Error>>;
+
+/// What the desk is asked for.
+pub(crate) enum Order {
+    /// Starts a session.
+    Start { body: String, cleaner: Cleaner, reply: StartReply },
+    /// Says something in a session.
+    Do { session: Arc<str>, intent: Intent, reply: Option<Reply> },
+    /// Takes back what is asked in a session and nobody waits for.
+    Withdraw { session: Arc<str> },
+    /// Tells when all that was ordered is done.
+    Settle(oneshot::Sender<()>),
+}
+
+/// A session that has begun. Who lets it go ends it.
+pub(crate) struct Started {
+    pub(crate) id: Arc<str>,
+    pub(crate) stop: watch::Receiver<Option<Stop>>,
+    pub(crate) orders: Orders,
+    pub(crate) at: Instant,
+    /// Its agent has ended it, or is about to.
+    pub(crate) ended: bool,
+}
+
+impl Drop for Started {
+    fn drop(&mut self) {
+        if self.ended {
+            return;
+        }
+        self.orders.order(Order::Do { session: self.id.clone(), intent: left(), reply: None });
+    }
+}
+
+/// A question whose asker may stop waiting.
+pub(crate) struct Asking<'s>(pub(crate) &'s Started);
+
+impl Drop for Asking<'_> {
+    fn drop(&mut self) {
+        self.0.orders.order(Order::Withdraw { session: self.0.id.clone() });
+    }
+}
+
+/// The end of a session whose agent has let it go.
+fn left() -> Intent {
+    let (code, says) = if std::thread::panicking() {
+        ("AGENT_PANICKED", "The agent broke down; its session was ended.")
+    } else {
+        ("AGENT_LEFT", "The agent stopped in the middle of its work; its session was ended.")
+    };
+    Intent::End { event: errored(code, says), why: LEFT }
+}
+
+/// What is said of a tool that its agent did not wait for.
+pub(crate) const LEFT: &str = "The agent did not wait for the tool's end; whether it was done is not known.";
+
+/// The last event of a session that was left.
+fn errored(code: &str, says: &str) -> String {
+    let mut out = seal::json::Writer::default();
+    out.open_object();
+    for (name, text) in [
+        ("type", "aaep:agent.session.errored"),
+        ("error_category", "unknown"),
+        ("error_code", code),
+        ("summary_normal", says),
+    ] {
+        out.key(name);
+        out.text(text);
+    }
+    out.key("recoverable");
+    out.boolean(false);
+    english(&mut out);
+    out.close_object();
+    out.finish()
+}
+
+/// A text member of JSON that the hub sent.
+pub(crate) fn member(json: &str, name: &str) -> Option<String> {
+    let mut tape = Tape::default();
+    let doc = tape.read(json).ok()?;
+    Some(doc.root().member(name)?.text()?.into_owned())
+}
