@@ -10,7 +10,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 /// Nothing takes longer that comes at all.
-const PATIENCE: Duration = Duration::from_secs(40);
+const PATIENCE: Duration = Duration::from_mins(2);
 
 /// What it answers.
 #[derive(Clone)]
@@ -60,6 +60,15 @@ impl Fake {
                 return body;
             }
         }
+    }
+
+    /// All that was asked until this path, which must come: whoever asks for it may be gone before it is noted.
+    pub(crate) fn was_asked_until(&self, path: &str) -> Vec<String> {
+        let mut all = Vec::new();
+        while !all.last().is_some_and(|last: &String| last.starts_with(path)) {
+            all.push(self.asked.recv_timeout(PATIENCE).unwrap_or_else(|_| panic!("no {path} in {all:?}")).0);
+        }
+        all
     }
 
     /// All that was asked so far.

@@ -119,7 +119,7 @@ fn on_a_websocket_every_connection_begins_with_a_request() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("a.jsonl");
     let data = folder.path().join("data");
-    let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
+    let address = address_of_its_own();
     let start = || Hub::start(&["--open", "--listen", &address, "--data", data.to_str().unwrap()]);
     let mut hub = start();
     let recorder = Recorder::starts(&format!("ws://{address}"), &file, &[]);
