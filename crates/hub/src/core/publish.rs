@@ -102,11 +102,8 @@ impl Core {
     ) -> Result<Vec<Arc<str>>, Answer> {
         let mut ids = Vec::with_capacity(events.len());
         for event in events {
-            let words: &[_] = if !by_agent && told::is_state(event) {
-                &[(SAYSO_EXTENSION, told::HUBS_WORDS)]
-            } else {
-                &[]
-            };
+            let words: &[_] =
+                if !by_agent && told::is_state(event) { &[(SAYSO_EXTENSION, told::HUBS_WORDS)] } else { &[] };
             ids.push(self.emit_said(session, event, words, by_agent, Some(before), now)?);
         }
         Ok(ids)
