@@ -213,6 +213,7 @@ impl Capture {
 
     fn opened(&mut self, subscription: Option<SubscriptionId>, resumed: bool) {
         let known = subscription.is_some();
+        let same = known && subscription == self.subscription;
         self.opened = true;
         // On other wires the connection is the subscription, and ends it.
         self.subscription = subscription.filter(|_| self.address.can_resume());
@@ -230,6 +231,9 @@ impl Capture {
                 tell("Connected again; the recording goes on where it was.");
             }
             (true, false) => {
+                if same {
+                    self.closing = None;
+                }
                 self.gaps += 1;
                 tell(
                     "Connected again, but what was said meanwhile was not kept. It is not in the recording.",

@@ -42,6 +42,8 @@ fn a_hub_that_is_killed_in_between_leaves_no_gap_and_no_double() {
     let recorder = Recorder::starts(&format!("http://{address}"), &file, &[]);
     let client = hub.client();
     let session = client.start();
+    // Who has heard something knows where to go on.
+    recorder.has("session.started", 1);
     let mut call = 0;
     for round in 0..4 {
         // Some are heard before the hub is gone, some perhaps not, some are said before the recorder is back.
@@ -72,6 +74,25 @@ fn a_hub_that_is_killed_in_between_leaves_no_gap_and_no_double() {
     assert_eq!(checked.code, 0, "{}", checked.out);
     // A notice that the hub stops does not stand there: it came back, and so did the recorder.
     assert_eq!(kinds(&file).iter().filter(|kind| *kind == "subscription.close").count(), 1);
+}
+
+#[test]
+fn a_connection_that_is_lost_before_anything_was_heard_is_a_gap() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("a.jsonl");
+    let address = producer(|stream, socket| {
+        if stream == 2 {
+            let _ =
+                socket.write_all(format!("event: aaep.event\nid: evt_1\ndata: {}\n\n", event(1)).as_bytes());
+        }
+    });
+    let recorder = Recorder::starts(&format!("http://{address}"), &file, &[]);
+    recorder.says("Connected again, but what was said meanwhile was not kept. It is not in the recording.");
+    recorder.says("Connected again; the recording goes on where it was.");
+    let (code, said) = recorder.stop("-TERM");
+    assert_eq!(code, Some(0));
+    assert!(said.last().unwrap().contains("There is more that was not heard: 1 gap."), "{said:?}");
+    assert_eq!(events(&file).len(), 1);
 }
 
 #[test]

@@ -24,7 +24,7 @@ pub enum Heard {
         subscription: Option<SubscriptionId>,
         /// What the hub says about its terms.
         notes: Option<String>,
-        /// The subscription is the one that was there before.
+        /// The subscription is the one that was there before, and goes on where it was.
         resumed: bool,
     },
     /// What is known of who the hub is; told before the stream is open, and again only when it has changed.
@@ -212,7 +212,8 @@ impl Way {
         tell: &mpsc::Sender<Heard>,
         before: bool,
     ) -> Ended {
-        let resumed = self.subscription.is_some();
+        // Who has heard nothing yet cannot say where to go on: what was said until now is lost.
+        let resumed = self.subscription.is_some() && self.last.is_some();
         let mut notes = None;
         if self.subscription.is_none() && !self.bare {
             let mut asked = request(self.asking);
