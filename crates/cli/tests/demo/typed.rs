@@ -1,6 +1,6 @@
 //! What is typed is an answer, a command or a request.
 
-use crate::run::Demo;
+use crate::run::{Demo, without_times};
 
 #[test]
 fn a_typed_yes_leads_to_the_tool_and_the_next_request_is_taken() {
@@ -91,7 +91,7 @@ fn a_script_is_heard_to_its_last_word() {
         "ask: What it would do: Transfer 20 euros from the demonstration account to Ada.",
         "ask: What follows from it: In the demonstration the money is gone and cannot be called back. No real money moves.",
         "ask: The risk is high, and it can never be undone.",
-        "ask: You have 2 minutes. Without an answer it is not done.",
+        "ask: You have …",
         "ask: Type the whole word accept or yes to allow it, or reject or no to refuse it.",
         "answer: You say yes to question 1.",
         "answer: Your answer to question 1 counts: it may be done.",
@@ -101,7 +101,7 @@ fn a_script_is_heard_to_its_last_word() {
         "session: Demonstration assistant is done. That was all.",
         "notice: The demonstration has ended.",
     ];
-    assert_eq!(demo.printed[from..], wanted);
+    assert_eq!(without_times(&demo.printed[from..]), wanted);
 }
 
 #[test]

@@ -62,6 +62,15 @@ impl Fake {
         }
     }
 
+    /// All that was asked until this path, which must come: whoever asks for it may be gone before it is noted.
+    pub(crate) fn was_asked_until(&self, path: &str) -> Vec<String> {
+        let mut all = Vec::new();
+        while !all.last().is_some_and(|last: &String| last.starts_with(path)) {
+            all.push(self.asked.recv_timeout(PATIENCE).unwrap_or_else(|_| panic!("no {path} in {all:?}")).0);
+        }
+        all
+    }
+
     /// All that was asked so far.
     pub(crate) fn was_asked(&self) -> Vec<String> {
         self.asked.try_iter().map(|(path, _)| path).collect()

@@ -17,7 +17,7 @@ const BANK: [&str; 6] = ["--role", "agent", "--name", "bank", "--agent-id", "ban
 const POST: [&str; 6] = ["--role", "agent", "--name", "post", "--agent-id", "post"];
 
 /// Nothing takes longer that comes at all.
-const PATIENCE: std::time::Duration = std::time::Duration::from_secs(30);
+const PATIENCE: std::time::Duration = std::time::Duration::from_mins(2);
 
 /// A file of tokens.
 struct File(PathBuf);
