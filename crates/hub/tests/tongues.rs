@@ -96,3 +96,24 @@ fn that_the_agent_is_gone_is_told_in_each_language() {
     ];
     assert_eq!(ends(&mut stage, &ears), wanted);
 }
+
+#[test]
+fn that_nobody_takes_an_answer_is_told_in_each_language() {
+    let (mut stage, ears, session) = scene();
+    let Answer::Made(asked) = stage.confirm(&agent("bank"), &session, TRANSFER) else { panic!() };
+    // Long enough for who was there to be held to be away, and not for the agent to be gone.
+    stage.wait(40_000);
+    for (ear, _) in &ears {
+        stage.heard(*ear);
+    }
+    let (_, subscription) = ears.first().unwrap();
+    stage.reply(&listener("en", &[]), subscription, &text_of(&asked, "reply_token"), "accept");
+    let begins = ["The agent is not connected", "El agente no está conectado", "Aṣojú náà kò sí lórí ìlà"];
+    for ((ear, _), words) in ears.iter().zip(begins) {
+        let heard = stage.heard(*ear);
+        assert!(
+            heard.iter().any(|event| event.contains(&format!(r#""summary_normal":"{words}"#))),
+            "{words}: {heard:#?}"
+        );
+    }
+}

@@ -117,7 +117,9 @@ pub(super) fn away() -> String {
         text(writer, "urgency", "normal");
         writer.key("progress");
         writer.open_object();
-        text(writer, "description", AWAY.en);
+        // A description would have no variants, and keep the summary's from being heard.
+        writer.key("percent");
+        writer.integer(0);
         writer.close_object();
         said(writer, "summary_normal", &AWAY);
     })
