@@ -38,7 +38,7 @@ async fn many_speak_at_once_and_each_is_answered() {
         let hub = hub.clone();
         agents.push(tokio::spawn(async move {
             let session = hub.session("Count.").start().await.unwrap();
-            for at in 0..50 {
+            for at in 1..=50 {
                 session.progress(sayso::Progress::says("Counting.").step(at, 50)).await.unwrap();
                 session.output("and one more, ").await.unwrap();
             }
