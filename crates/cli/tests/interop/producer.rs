@@ -58,7 +58,7 @@ fn it_is_followed_as_it_is_and_takes_the_answer() {
         }
         assert!(told.iter().any(|line| line.starts_with("ask: What it would do:")), "{told:#?}");
         // It says that it calls the tool before it asks, so that only the end of the call tells.
-        let failed = told.iter().any(|line| line.starts_with("tool: The tool transfer_funds has failed."));
+        let failed = told.iter().any(|line| line.starts_with("tool: The tool transfer funds has failed."));
         assert_eq!(failed, !acts, "{told:#?}");
         assert!(told.last().unwrap().starts_with("session: AAEP Minimal Producer is done."), "{told:#?}");
     }
