@@ -1,6 +1,7 @@
 //! A hub that restarts, refuses, or is not there.
 
 use std::io::Write;
+use std::process::Command;
 
 use crate::hub::{CAN_REPLY, Hub, address_of_its_own};
 use crate::person::{Agent, Person};
@@ -165,13 +166,51 @@ fn a_hub_under_tls_is_listened_to_if_its_certificate_is_trusted() {
     let url = format!("https://{}", hub.address);
     let (said, code) = Person::listens_at(&url, &[], |command| command).ends();
     assert_eq!(code, 2);
-    assert!(said[0].contains("cannot reach https://") && said[0].contains("certificate"), "{said:?}");
+    let untrusted = "its certificate is signed by nobody whom this machine trusts; give the certificate of who signed it with --ca";
+    assert_eq!(said, [format!("sayso: cannot reach {url}: {untrusted}")]);
+    let other_name = url.replace("127.0.0.1", "localhost");
+    let (said, _) = Person::listens_at(&other_name, &["--ca", cert], |command| command).ends();
+    assert_eq!(said, [format!("sayso: cannot reach {other_name}: its certificate is for another name")]);
     let mut person = Person::listens_at(&url, &["--ca", cert], |command| command);
     person.hears(&format!("Listening to {url}."));
     person.types("quit");
     assert_eq!(person.ends(), (vec!["notice: You have stopped listening.".to_owned()], 0));
     let (said, code) = Person::listens_at(&url, &["--ca", key], |command| command).ends();
     assert_eq!((said[0].as_str(), code), ("sayso: there is no certificate in what should be trusted", 2));
+}
+
+#[test]
+fn a_certificate_for_signing_others_is_told_apart() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut made = rcgen::CertificateParams::new(["127.0.0.1".to_owned()]).unwrap();
+    made.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+    let signer = rcgen::KeyPair::generate().unwrap();
+    let (cert, key) = (folder.path().join("hub.crt"), folder.path().join("hub.key"));
+    std::fs::write(&cert, made.self_signed(&signer).unwrap().pem()).unwrap();
+    std::fs::write(&key, signer.serialize_pem()).unwrap();
+    let (cert, key) = (cert.to_str().unwrap(), key.to_str().unwrap());
+    let hub = Hub::limited(&["--tls-cert", cert, "--tls-key", key]);
+    let url = format!("https://{}", hub.address);
+    let (said, code) = Person::listens_at(&url, &["--ca", cert], |command| command).ends();
+    assert_eq!(code, 2);
+    assert!(said[0].ends_with("it has to be made with CA:FALSE"), "{said:?}");
+}
+
+#[test]
+fn whose_token_is_removed_is_told_so_and_is_not_told_that_it_is_tried_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let [tokens, own] = ["tokens", "own"].map(|name| folder.path().join(name));
+    let new = ["token", "new", "--role", "listener", "--name", "ada", "--tokens"];
+    let made = Command::new(env!("CARGO_BIN_EXE_sayso")).args(new).arg(&tokens).output().unwrap();
+    assert!(made.status.success());
+    std::fs::write(&own, &made.stdout).unwrap();
+    let hub = Hub::start(&["--memory", "--listen", "127.0.0.1:0", "--tokens", tokens.to_str().unwrap()]);
+    let mut person = Person::is_there(&hub.address, &["--token-file", own.to_str().unwrap()]);
+    std::fs::write(&tokens, "").unwrap();
+    assert!(Command::new("kill").args(["-HUP", &hub.id()]).status().unwrap().success());
+    person.hears("notice: The hub does not know your token any more");
+    let (said, code) = person.ends();
+    assert_eq!((said, code), (vec!["sayso: The hub does not let this token in any more.".to_owned()], 2));
 }
 
 #[test]

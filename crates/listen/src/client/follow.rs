@@ -122,7 +122,7 @@ pub async fn follow(
             standing: None,
             proven: false,
             last: None,
-            replaced: false,
+            parting: None,
         })),
         Wire::WebSocket | Wire::Unix(_) => Ways::Messages(to),
     };
@@ -182,7 +182,8 @@ struct Way {
     proven: bool,
     /// The id of the latest block.
     last: Option<String>,
-    replaced: bool,
+    /// The hub has said why it does not want us back.
+    parting: Option<Why>,
 }
 
 /// The notes of an answer, and the answer.
@@ -376,10 +377,10 @@ impl Way {
     }
 
     fn ended(&self, why: Why) -> Lost {
-        if self.replaced {
-            return Lost::Refused(Why::Replaced);
+        match &self.parting {
+            Some(parting) => Lost::Refused(parting.clone()),
+            None => Lost::Unreachable(why),
         }
-        Lost::Unreachable(why)
     }
 
     /// What a block says; its id is remembered, also where it says nothing.
@@ -395,7 +396,8 @@ impl Way {
             match close.reason_code.as_deref() {
                 // It can be come back to.
                 Some("producer_shutdown") => {}
-                Some("replaced") => self.replaced = true,
+                Some("replaced") => self.parting = Some(Why::Replaced),
+                Some("token_removed") => self.parting = Some(Why::TokenEnded),
                 reason => {
                     if reason == Some("slow_consumer") {
                         self.asking.times_slow = self.asking.times_slow.saturating_add(1);

@@ -9,12 +9,31 @@ use tokio_rustls::client::TlsStream;
 use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName};
-use tokio_rustls::rustls::{ClientConfig, Error, InvalidMessage, RootCertStore};
+use tokio_rustls::rustls::{CertificateError, ClientConfig, Error, InvalidMessage, RootCertStore};
 
 /// Whether this is how a server answers that does not speak TLS.
 pub(super) fn is_plain(error: &io::Error) -> bool {
     let said = error.get_ref().and_then(|inside| inside.downcast_ref());
     matches!(said, Some(Error::InvalidMessage(InvalidMessage::InvalidContentType)))
+}
+
+/// What is wrong with a certificate, where that is what a handshake broke on.
+pub(super) fn of_certificate(error: &io::Error) -> Option<super::Why> {
+    let said = error.get_ref().and_then(|inside| inside.downcast_ref());
+    let Some(Error::InvalidCertificate(wrong)) = said else { return None };
+    Some(match wrong {
+        CertificateError::Expired
+        | CertificateError::ExpiredContext { .. }
+        | CertificateError::NotValidYet
+        | CertificateError::NotValidYetContext { .. } => super::Why::CertificateTime,
+        CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
+            super::Why::CertificateName
+        }
+        CertificateError::Other(other) if format!("{other:?}").contains("CaUsedAsEndEntity") => {
+            super::Why::CertificateOfSigner
+        }
+        _ => super::Why::CertificateUntrusted,
+    })
 }
 
 /// What is trusted.

@@ -4,7 +4,7 @@ use std::{fmt, io};
 
 use aaep::message::{ReasonCode, SubscriptionRejected};
 
-use super::tls::is_plain;
+use super::tls::{is_plain, of_certificate};
 use crate::{Phrases, Standing, plain};
 
 /// Why there is no connection, or why something did not arrive.
@@ -29,6 +29,14 @@ pub enum Why {
     SpeaksTls,
     /// It does not speak TLS, and was spoken to so.
     NoTls,
+    /// Nobody who is trusted has signed its certificate.
+    CertificateUntrusted,
+    /// Its certificate is for another name.
+    CertificateName,
+    /// Its certificate does not hold any more, or not yet.
+    CertificateTime,
+    /// Its certificate is one by which others are signed.
+    CertificateOfSigner,
     /// It answered, but not with text.
     NotText,
     /// It said more than can be taken.
@@ -76,7 +84,7 @@ impl Why {
             }
             io::ErrorKind::TimedOut => Self::Silent,
             _ if is_plain(error) => Self::NoTls,
-            _ => Self::System(plain(&seal::in_words(error), true)),
+            _ => of_certificate(error).unwrap_or_else(|| Self::System(plain(&seal::in_words(error), true))),
         }
     }
 
@@ -103,6 +111,10 @@ impl Why {
             Self::NotHttp => phrases.why_not_http,
             Self::SpeaksTls => phrases.why_speaks_tls,
             Self::NoTls => phrases.why_no_tls,
+            Self::CertificateUntrusted => phrases.why_untrusted,
+            Self::CertificateName => phrases.why_other_name,
+            Self::CertificateTime => phrases.why_out_of_date,
+            Self::CertificateOfSigner => phrases.why_of_signer,
             Self::NotText => phrases.why_not_text,
             Self::TooLong => phrases.why_too_long,
             Self::Answered(status) => return phrases.why_answered(*status),

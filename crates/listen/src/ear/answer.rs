@@ -67,6 +67,7 @@ impl Ear {
             return Err(NotAnswered::NotTaken);
         }
         question.is_answered = true;
+        question.said = Some(decision.clone());
         let reply = ConfirmationReply::new(question.token.clone(), decision, subscription, timestamp);
         Ok(Message::ConfirmationReply(reply).to_json())
     }
@@ -109,6 +110,14 @@ impl Ear {
     pub fn not_sent(&mut self, number: u32) {
         if let Some(question) = self.questions.iter_mut().find(|question| question.number == number) {
             question.is_answered = false;
+            question.said = None;
+        }
+    }
+
+    /// What was wished for did not reach the hub, and the person was told: nothing will come of it.
+    pub fn wish_not_sent(&mut self) {
+        for question in &mut self.questions {
+            question.wished = None;
         }
     }
 
@@ -371,6 +380,10 @@ fn settled(
     };
     match by {
         "reply" if history => phrases.counted(number, outcome),
+        // Somebody else was quicker, if it became something else than what was said here.
+        "reply" if question.said.as_ref().is_some_and(|said| decision != Some(said.as_str())) => {
+            phrases.too_late(number, outcome)
+        }
         "reply" if question.is_answered => phrases.yours_counts(number, outcome),
         "reply" => phrases.answered_elsewhere(number, outcome),
         "timeout" => phrases.nobody_in_time(number, outcome),

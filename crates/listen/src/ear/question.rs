@@ -38,6 +38,8 @@ pub struct Question {
     pub direction: TextDirection,
     /// The person has answered; what becomes of it is not known yet.
     pub is_answered: bool,
+    /// What the person has decided.
+    pub(super) said: Option<Decision>,
     /// How far this clock is ahead of the producer's, where they cannot both be right.
     pub(super) ahead: i64,
     /// Unless it is told again by then, it is over.
@@ -185,6 +187,7 @@ impl Question {
             quotes: super::words::quotes(phrases, event),
             direction: super::words::direction(event),
             is_answered: false,
+            said: None,
             ahead: 0,
             unsure: None,
             wished: None,

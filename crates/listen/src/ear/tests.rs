@@ -332,6 +332,35 @@ fn a_question_is_asked_answered_and_settled() {
 }
 
 #[test]
+fn who_was_not_the_first_is_not_told_that_it_counts() {
+    for (said, became, told) in
+        [(Decision::Reject, "accept", "it may be done"), (Decision::Accept, "reject", "it is not done")]
+    {
+        let mut stage = Stage::new();
+        stage.ask("rpl_1");
+        stage.ear.decide(1, said, stage.now).unwrap();
+        assert_eq!(
+            stage.hear("state.changed", &settled("rpl_1", became, "reply")),
+            [format!("answer: Somebody else answered question 1 first: {told}. Your answer came too late.")]
+        );
+    }
+}
+
+#[test]
+fn of_a_wish_that_did_not_reach_the_hub_nothing_more_is_said() {
+    for (reached, told) in [(true, 1), (false, 0)] {
+        let mut stage = Stage::new();
+        stage.ask("rpl_1");
+        stage.ear.more_time(1, stage.now).unwrap();
+        if !reached {
+            stage.ear.wish_not_sent();
+        }
+        let said = stage.pass(20_000);
+        assert_eq!(said.iter().filter(|line| line.contains("has not given")).count(), told, "{said:?}");
+    }
+}
+
+#[test]
 fn how_bad_it_could_be_is_said_as_far_as_it_is_known() {
     for (said, told) in [
         ("", "The agent does not say how great the risk is. Whether it can be undone is not said."),

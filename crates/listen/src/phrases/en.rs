@@ -134,6 +134,10 @@ pub(super) static ENGLISH: Phrases = Phrases {
     why_not_http: "its answer is not HTTP",
     why_speaks_tls: "it speaks TLS; write https:// in place of http://",
     why_no_tls: "it does not speak TLS; write http:// in place of https://",
+    why_untrusted: "its certificate is signed by nobody whom this machine trusts; give the certificate of who signed it with --ca",
+    why_other_name: "its certificate is for another name",
+    why_out_of_date: "its certificate does not hold at this time; look at the clock here, or ask for a new certificate",
+    why_of_signer: "its certificate is one for signing others and not for a host; it has to be made with CA:FALSE",
     why_not_text: "its answer is not UTF-8",
     why_too_long: "its answer is too long",
     why_forgotten: "the hub has forgotten the subscription",
@@ -236,6 +240,9 @@ pub(super) static ENGLISH: Phrases = Phrases {
     counted: |number, outcome| format!("The answer to question {number} counted: {outcome}."),
     yours_counts: |number, outcome| format!("Your answer to question {number} counts: {outcome}."),
     answered_elsewhere: |number, outcome| format!("Question {number} was answered elsewhere: {outcome}."),
+    too_late: |number, outcome| {
+        format!("Somebody else answered question {number} first: {outcome}. Your answer came too late.")
+    },
     nobody_in_time: |number, outcome| format!("Nobody answered question {number} in time: {outcome}."),
     nobody_left: |number, outcome| format!("Nobody was left to answer question {number}: {outcome}."),
     nobody_reached: |number, outcome| format!("Nobody could be asked question {number}: {outcome}."),

@@ -135,6 +135,10 @@ pub(super) static SPANISH: Phrases = Phrases {
     why_not_http: "su respuesta no es HTTP",
     why_speaks_tls: "habla TLS; escriba https:// en lugar de http://",
     why_no_tls: "no habla TLS; escriba http:// en lugar de https://",
+    why_untrusted: "su certificado no lo firmó nadie en quien confíe esta máquina; dé el certificado de quien lo firmó con --ca",
+    why_other_name: "su certificado es para otro nombre",
+    why_out_of_date: "su certificado no vale en este momento; mire el reloj de aquí, o pida un certificado nuevo",
+    why_of_signer: "su certificado es para firmar otros y no para una máquina; hay que hacerlo con CA:FALSE",
     why_not_text: "su respuesta no es UTF-8",
     why_too_long: "su respuesta es demasiado larga",
     why_forgotten: "el centro ha olvidado la suscripción",
@@ -240,6 +244,9 @@ pub(super) static SPANISH: Phrases = Phrases {
     yours_counts: |number, outcome| format!("Su respuesta a la pregunta {number} vale: {outcome}."),
     answered_elsewhere: |number, outcome| {
         format!("La pregunta {number} se respondió en otro lugar: {outcome}.")
+    },
+    too_late: |number, outcome| {
+        format!("Otra persona respondió antes a la pregunta {number}: {outcome}. Su respuesta llegó tarde.")
     },
     nobody_in_time: |number, outcome| format!("Nadie respondió a tiempo a la pregunta {number}: {outcome}."),
     nobody_left: |number, outcome| {

@@ -134,6 +134,10 @@ pub(super) static YORUBA: Phrases = Phrases {
     why_not_http: "ìdáhùn rẹ̀ kì í ṣe HTTP",
     why_speaks_tls: "ó ń lo TLS; tẹ https:// dípò http://",
     why_no_tls: "kì í lo TLS; tẹ http:// dípò https://",
+    why_untrusted: "kò sí ẹni tí ẹ̀rọ yìí gbẹ́kẹ̀ lé tó fọwọ́ sí ìwé ẹ̀rí rẹ̀; fi ìwé ẹ̀rí ẹni tó fọwọ́ sí i hàn pẹ̀lú --ca",
+    why_other_name: "ìwé ẹ̀rí rẹ̀ wà fún orúkọ mìíràn",
+    why_out_of_date: "ìwé ẹ̀rí rẹ̀ kò ṣiṣẹ́ ní àkókò yìí; wo aago ibí, tàbí béèrè ìwé ẹ̀rí tuntun",
+    why_of_signer: "ìwé ẹ̀rí rẹ̀ wà fún fífọwọ́ sí àwọn mìíràn, kì í ṣe fún ẹ̀rọ kan; a ní láti ṣe é pẹ̀lú CA:FALSE",
     why_not_text: "ìdáhùn rẹ̀ kì í ṣe UTF-8",
     why_too_long: "ìdáhùn rẹ̀ gùn jù",
     why_forgotten: "ibùdó ti gbàgbé ìforúkọsílẹ̀ náà",
@@ -232,6 +236,9 @@ pub(super) static YORUBA: Phrases = Phrases {
     counted: |number, outcome| format!("Ìdáhùn sí ìbéèrè {number} ti wọlé: {outcome}."),
     yours_counts: |number, outcome| format!("Ìdáhùn rẹ sí ìbéèrè {number} ti wọlé: {outcome}."),
     answered_elsewhere: |number, outcome| format!("A dáhùn ìbéèrè {number} níbòmíràn: {outcome}."),
+    too_late: |number, outcome| {
+        format!("Ẹlòmíràn ti kọ́kọ́ dáhùn ìbéèrè {number}: {outcome}. Ìdáhùn rẹ pẹ́ jù.")
+    },
     nobody_in_time: |number, outcome| format!("Kò sí ẹni tó dáhùn ìbéèrè {number} lásìkò: {outcome}."),
     nobody_left: |number, outcome| format!("Kò sí ẹni tó kù láti dáhùn ìbéèrè {number}: {outcome}."),
     nobody_reached: |number, outcome| format!("Kò sí ẹni tí a lè bi ní ìbéèrè {number}: {outcome}."),

@@ -245,12 +245,12 @@ impl<W: Write> Talk<W> {
     pub(super) fn was_sent(&mut self, (question, result): Sent) {
         let Err(client::NotSent(why)) = result else { return };
         let why = why.in_words(self.ear.phrases());
-        let text = match question {
-            Some(number) => {
-                self.ear.not_sent(number);
-                self.ear.phrases().answer_not_sent(number, &why)
-            }
-            None => self.ear.phrases().wish_not_sent(&why),
+        let text = if let Some(number) = question {
+            self.ear.not_sent(number);
+            self.ear.phrases().answer_not_sent(number, &why)
+        } else {
+            self.ear.wish_not_sent();
+            self.ear.phrases().wish_not_sent(&why)
         };
         self.say(&Announcement::own(Kind::Error, text));
     }

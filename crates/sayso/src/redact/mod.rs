@@ -21,6 +21,9 @@ pub use secrets::Secrets;
 
 /// Takes secrets out of a text that people will hear.
 ///
+/// It is asked in the middle of an event, while other sessions of the hub wait: it should be quick, and must not speak through
+/// a session of the same hub, which would wait for itself.
+///
 /// ```
 /// use std::borrow::Cow;
 /// /// Nothing with the name of the project in it is told.
