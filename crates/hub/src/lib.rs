@@ -1,7 +1,8 @@
 //! The hub: any number of sessions and subscriptions between agents and those who listen to them.
 //!
 //! - [`Core`]: requests in, answers and frames out, a turn at a time; stores before it tells.
-//! - [`Engine`]: the thread that takes its turns.
+//! - [`Engine`]: who takes its turns: a thread, or whoever asks.
+//! - [`Limits`]: how much it takes on.
 //! - [`command`]: what the hub is asked, and what it answers.
 //! - [`delivery`]: lanes of frames, and where each listener is in one.
 //! - [`Principal`]: who is there, and what he may do.
@@ -12,13 +13,15 @@ mod compose;
 mod core;
 pub mod delivery;
 mod engine;
+mod limits;
 mod principal;
 mod scope;
 pub mod watch;
 mod write;
 
-pub use core::{Core, Limits};
+pub use core::Core;
 pub use engine::Engine;
+pub use limits::Limits;
 pub use principal::{Principal, Role};
 pub use scope::{BadScope, Scope};
 pub use watch::Counters;
