@@ -24,6 +24,8 @@ pub struct Limits {
     pub questions: consent::Limits,
     /// For so long an agent counts as there without a sign of life, in milliseconds.
     pub lease: i64,
+    /// For so long a subscription waits for its first connection, in milliseconds.
+    pub attach_window: i64,
     /// For so long a subscription outlives its connection, in milliseconds (C-C17).
     pub resume_window: i64,
     /// At most so many events are replayed to a listener that returns.
@@ -58,6 +60,7 @@ impl Default for Limits {
             open_in_session: 256,
             questions: consent::Limits::default(),
             lease: 300_000,
+            attach_window: 30_000,
             resume_window: 30_000,
             replay: 1_024,
             longest_wait: 300_000,

@@ -141,7 +141,7 @@ fn t4_who_wants_too_little_at_a_time_of_too_much_is_let_go() {
 
 #[test]
 fn t4_subscriptions_that_nobody_listens_on_make_room() {
-    let limits = Limits { subscriptions: 3, ..Limits::default() };
+    let limits = Limits { subscriptions: 3, attach_window: 20_000, ..Limits::default() };
     let mut stage = Stage::with(limits, Disk::default(), START);
     let ada = listener("ada", &[]);
     let never = stage.subscribe(&ada, REPLIES);
@@ -156,7 +156,7 @@ fn t4_subscriptions_that_nobody_listens_on_make_room() {
     stage.attach(&ada, &stayed, None);
     stage.subscribe(&ada, REPLIES);
     stage.subscribe(&ada, REPLIES);
-    stage.wait(limits.resume_window);
+    stage.wait(limits.attach_window);
     assert!(format!("{:?}", stage.core).contains(" subscriptions: 1,"), "{:?}", stage.core);
 }
 

@@ -42,6 +42,11 @@ impl Inbox {
         Some(frame)
     }
 
+    /// Whether nothing is there at the moment.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.frames.as_ref().is_none_or(mpsc::Receiver::is_empty)
+    }
+
     /// Only a channel that was full has somebody waiting at its other end, and it takes as many to empty it as it holds.
     fn took(&mut self) {
         self.taken += 1;

@@ -205,6 +205,12 @@ impl Members {
         self.0.iter().find(|member| &*member.name == name).map(|member| &member.value)
     }
 
+    /// Takes the member of that name out.
+    pub fn take(&mut self, name: &str) -> Option<Raw> {
+        let at = self.0.iter().position(|member| &*member.name == name)?;
+        Some(self.0.remove(at).value)
+    }
+
     /// All members in their order.
     pub fn iter(&self) -> impl Iterator<Item = &Member> {
         self.0.iter()

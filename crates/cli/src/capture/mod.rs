@@ -14,7 +14,7 @@ use std::time::Duration;
 use aaep::SubscriptionId;
 use aaep::json::{Doc, Kind, Tape};
 use listen::Tastes;
-use listen::client::{self, Address, Heard, Lost};
+use listen::client::{self, Address, Asking, Heard, Lost};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
@@ -28,7 +28,7 @@ use twice::Twice;
 
 #[derive(clap::Args)]
 #[command(after_help = "The address may also be ws://HOST:PORT, wss://HOST:PORT or unix:PATH. \
-    After a lost connection, a recording over HTTP goes on where it was.")]
+    After a lost connection, the recording goes on where it was.")]
 pub(crate) struct Arguments {
     #[command(flatten)]
     way: Way,
@@ -82,7 +82,8 @@ fn captured(arguments: &Arguments) -> Result<(), String> {
         languages: arguments.languages.clone(),
         rate: None,
     };
-    let request = client::recorder(&tastes, !arguments.no_questions);
+    let answers = !arguments.no_questions;
+    let request = move |asking| client::recorder(&tastes, answers, &asking);
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -147,11 +148,10 @@ impl Capture {
         }
     }
 
-    async fn run(mut self, request: String) -> Result<(), String> {
+    async fn run(mut self, request: impl Fn(Asking) -> String + Send + Sync + 'static) -> Result<(), String> {
         let stopped = stopped();
         let (tell, mut heard) = mpsc::channel(WAITING);
-        let following =
-            tokio::spawn(client::follow(self.address.clone(), None, move |_| request.clone(), tell));
+        let following = tokio::spawn(client::follow(self.address.clone(), None, request, tell));
         tokio::pin!(stopped);
         let ended = loop {
             tokio::select! {

@@ -8,13 +8,13 @@ use crate::hub::{Client, Hub, address_of_its_own};
 use crate::recorder::{PATIENCE, Recorder, events, kinds, lines};
 use crate::sayso::sayso;
 
-fn says(client: &Client, session: &str, event: &str) {
+pub(crate) fn says(client: &Client, session: &str, event: &str) {
     let answer = client.post(&format!("/agent/v1/sessions/{session}/events"), event);
     assert_eq!(answer.status, 200, "{answer:?}");
 }
 
 /// A tool that begins and ends.
-fn works(client: &Client, session: &str, call: usize) {
+pub(crate) fn works(client: &Client, session: &str, call: usize) {
     let of = |kind: &str, more: &str| {
         format!(r#"{{"type":"aaep:agent.tool.{kind}","tool":"look","tool_call_id":"call_{call}",{more}}}"#)
     };
@@ -23,7 +23,7 @@ fn works(client: &Client, session: &str, call: usize) {
 }
 
 /// The calls that stand in a recording, in order.
-fn calls(file: &std::path::Path) -> Vec<String> {
+pub(crate) fn calls(file: &std::path::Path) -> Vec<String> {
     let of = |event: &serde_json::Value| {
         let kind = event["type"].as_str().unwrap().rsplit('.').next().unwrap().to_owned();
         Some(format!("{} {kind}", event["tool_call_id"].as_str()?))
@@ -112,38 +112,6 @@ fn a_hub_that_forgot_everything_is_recorded_anew_and_the_gap_is_told() {
     assert_eq!(code, Some(0));
     assert!(said.last().unwrap().contains("There is more that was not heard: 1 gap."), "{said:?}");
     assert_eq!(kinds(&file)[..4], ["subscription.request", "subscription.accepted"].repeat(2));
-}
-
-#[test]
-fn on_a_websocket_every_connection_begins_with_a_request() {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("a.jsonl");
-    let data = folder.path().join("data");
-    let address = address_of_its_own();
-    let start = || Hub::start(&["--open", "--listen", &address, "--data", data.to_str().unwrap()]);
-    let mut hub = start();
-    let recorder = Recorder::starts(&format!("ws://{address}"), &file, &[]);
-    let client = hub.client();
-    let session = client.start();
-    recorder.has("session.started", 1);
-    hub.kill();
-    recorder.says("The connection is lost");
-    let _hub = start();
-    recorder.says("Connected again, but what was said meanwhile was not kept.");
-    works(&client, &session, 1);
-    recorder.has("tool.completed", 1);
-    assert_eq!(recorder.stop("-TERM").0, Some(0));
-    let handshakes: Vec<_> = kinds(&file)
-        .into_iter()
-        .filter(|kind| kind.starts_with("subscription.") && kind != "subscription.close")
-        .collect();
-    assert_eq!(handshakes, ["subscription.request", "subscription.accepted"].repeat(2));
-    let lines = lines(&file);
-    let accepted = lines.iter().filter(|line| line["type"] == "subscription.accepted");
-    let ids: Vec<_> = accepted.map(|line| line["subscription_id"].as_str().unwrap()).collect();
-    assert_ne!(ids[0], ids[1]);
-    // What is heard after it is heard by the new subscription.
-    assert_eq!(calls(&file), ["call_1 invoked", "call_1 completed"]);
 }
 
 #[test]

@@ -13,6 +13,7 @@ mod bad_input;
 mod captured;
 mod drawn;
 mod lost;
+mod onward;
 mod recorder;
 mod served;
 mod told;

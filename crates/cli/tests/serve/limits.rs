@@ -212,11 +212,28 @@ fn hub_lease() {
 }
 
 #[test]
-fn hub_resume_window_and_replay() {
-    let hub = Hub::limited(&["--hub-resume-window", "0s"]);
+fn hub_attach_window_resume_window_and_replay() {
+    let hub = Hub::limited(&["--hub-attach-window", "0s"]);
     let client = hub.client();
     let path = format!("/aaep/v1/events?subscription_id={}", client.subscribe("{}"));
     assert_eq!(client.get(&path).status, 404, "nobody listens on it, and it has no time to be found");
+
+    let hub = Hub::limited(&["--hub-resume-window", "0s"]);
+    let client = hub.client();
+    let subscription = client.subscribe("{}");
+    let mut ear = client.listen(&subscription, None);
+    client.start();
+    let (_, first, _) = ear.next();
+    drop(ear);
+    // When the hub notices that the connection is gone, it is over.
+    let path = format!("/aaep/v1/events?subscription_id={subscription}&last_event_id={first}");
+    until(|| {
+        let mut stream = client.connect();
+        write!(stream, "GET {path} HTTP/1.1\r\nHost: {}\r\n\r\n", hub.address).unwrap();
+        let mut head = [0; 12];
+        stream.read_exact(&mut head).unwrap();
+        head == *b"HTTP/1.1 404"
+    });
 
     let hub = Hub::limited(&["--hub-replay", "2"]);
     let client = hub.client();

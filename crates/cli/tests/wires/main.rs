@@ -158,6 +158,11 @@ const TABLE: &[Row] = &[
         "resumes from before what was overtaken; elsewhere it comes in its turn",
     ),
     row(
+        "a_new_subscription_goes_on_where_another_was",
+        returning::a_new_subscription_goes_on_where_another_was,
+        "has ids; elsewhere places are told to who asks for them",
+    ),
+    row(
         "a_gap_is_told",
         returning::a_gap_is_told,
         "a message, the state with a mark, the questions; elsewhere nobody resumes",

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::sse::Listener;
 use crate::stage::{Stage, can_reply, people, question, reply, request};
-use crate::wire::{Back, Kind, Wire};
+use crate::wire::{Back, Heard, Kind, Wire};
 
 pub(crate) fn who_joins_late_is_told_where_things_stand(kind: Kind) {
     let mut stage = Stage::in_memory(kind);
@@ -153,4 +153,45 @@ pub(crate) fn a_gap_is_told(kind: Kind) {
     assert_eq!(back.come_back(&mut stage.hub, ""), Back::Resumed);
     stage.publish(&session, &[json!({"type": "aaep:agent.session.completed", "summary_normal": "Done."})]);
     assert_eq!(back.event()["type"], "aaep:agent.session.completed", "no gap any more, and nothing twice");
+}
+
+/// A new subscription begins after the place that was told last.
+pub(crate) fn a_new_subscription_goes_on_where_another_was(kind: Kind) {
+    if kind == Kind::Sse {
+        return;
+    }
+    let mut stage = Stage::in_memory(kind);
+    let mut wanted = can_reply();
+    wanted["sayso"] = json!({"places": true, "after": "evt_ofLongAgo"});
+    let mut wire = stage.connect();
+    let answer = wire.subscribe(&request(&wanted));
+    assert_eq!(answer["honored_capabilities"]["sayso"], json!({"places": true}), "{answer}");
+    assert_eq!(answer["negotiation_notes"], Value::Null, "{answer}");
+    let session = stage.start();
+    let started = wire.event()["event_id"].clone();
+    let place = wire.message();
+    assert_eq!(place, json!({"type": "sayso:place", "last_event_id": started}));
+    stage.ask(&session, &question());
+    let mut heard = Vec::new();
+    while heard.last() != Some(&json!("aaep:agent.awaiting.confirmation")) {
+        match wire.next() {
+            Heard::Event(event) => heard.push(event["type"].clone()),
+            Heard::Message(message) => assert_eq!(message["type"], "sayso:place", "{message}"),
+            Heard::Alive => {}
+            Heard::End(sign) => panic!("{sign:?}"),
+        }
+    }
+    let mut later = can_reply();
+    later["sayso"] = json!({"after": started});
+    let mut back = Listener::new(&stage.hub.address, &people().ben);
+    let answer = back.subscribe(&request(&later));
+    assert_eq!(answer["honored_capabilities"]["sayso"], later["sayso"], "{answer}");
+    let back: &mut dyn Wire = &mut back;
+    let missed = back.until_type("awaiting.confirmation");
+    let missed: Vec<_> = missed.iter().map(|event| event["type"].clone()).collect();
+    assert_eq!(missed, heard, "what came after it, as it came");
+    // A place in the log means nothing to a log that has begun anew.
+    later["sayso"] = json!({"after": "at_1"});
+    let answer = Listener::new(&stage.hub.address, &people().ben).subscribe(&request(&later));
+    assert_eq!(answer["honored_capabilities"]["sayso"], Value::Null, "{answer}");
 }

@@ -41,7 +41,11 @@ impl Parent {
 
     fn notified(mut said: Value) -> Heard {
         let heard = sorted(said["params"].take());
-        let method = if matches!(heard, Heard::Event(_)) { "aaep.event" } else { "aaep.close" };
+        let method = match &heard {
+            Heard::Event(_) => "aaep.event",
+            Heard::Message(message) if message["type"] == "subscription.close" => "aaep.close",
+            _ => "sayso.message",
+        };
         assert_eq!((&said["method"], said.get("id")), (&json!(method), None));
         heard
     }

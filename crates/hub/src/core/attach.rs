@@ -62,6 +62,10 @@ impl Core {
             return Answer::NotFound;
         };
         known.token = who.token;
+        let since = match (since, &known.after) {
+            (Since::Now, Some(after)) => Since::Event(after.to_string()),
+            (since, _) => since,
+        };
         // A second connection takes the place of the first.
         let mut replaced = None;
         if let Some((old, lane)) = known.listener.replace((listener, None)) {
@@ -160,6 +164,19 @@ impl Core {
         outputs.push(Output::Join { listener, lane, own, from });
     }
 
+    /// Whether all that came after this event is kept. A mere place is none that another subscription could know of: it means
+    /// nothing where the log has begun anew.
+    pub(super) fn is_kept_after(&mut self, event: &str) -> bool {
+        let known = self.journal.position_of(event).ok().flatten().map(Position::get);
+        known.is_some_and(|known| self.is_told_again(known))
+    }
+
+    /// Whether who has heard all up to this place can be told the rest.
+    fn is_told_again(&self, place: u64) -> bool {
+        let missed = self.position.checked_sub(place);
+        place >= self.floor && missed.is_some_and(|missed| missed <= self.limits.replay as u64)
+    }
+
     /// What came after that event, as this shape hears it; `None` if it is not known any more.
     fn missed(
         &mut self,
@@ -178,10 +195,7 @@ impl Core {
             return None;
         }
         let replay = self.limits.replay as u64;
-        if known.is_some_and(|known| known < self.floor) {
-            return None;
-        }
-        if known.is_some_and(|known| end.checked_sub(known).is_none_or(|missed| missed > replay)) {
+        if known.is_some_and(|known| !self.is_told_again(known)) {
             return None;
         }
         // An event that was merged for a shape is on no disk; it comes again when its parts are shaped again. So does text

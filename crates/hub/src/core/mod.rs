@@ -14,6 +14,7 @@ mod lanes;
 mod lines;
 mod listener;
 mod minutes;
+mod onward;
 mod output;
 mod presence;
 mod publish;

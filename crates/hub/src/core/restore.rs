@@ -17,6 +17,7 @@ use journal::{Error, Position};
 use super::Core;
 use super::agent::Live;
 use super::ask::status_of;
+use super::onward::Onward;
 use super::subscription::{Before, Subscription};
 use crate::{Principal, Role, Scope};
 
@@ -117,6 +118,7 @@ fn restored(stored: &journal::stored::OpenSubscription) -> Option<Subscription> 
         token: None,
     };
     let mut subscription = Subscription::new(SubscriptionId::parse(&stored.id).ok()?, &who, terms, accepted);
+    subscription.after = Onward::granted(accepted).after;
     for earlier in root.member("before").iter().flat_map(aaep::json::Value::items) {
         let until = u64::try_from(earlier.member("until")?.number()?.as_i64()?).ok()?;
         let accepted = earlier.member("accepted")?.source();

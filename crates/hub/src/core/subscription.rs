@@ -9,6 +9,7 @@ use aaep::negotiate::{Offer, Terms, answer};
 use aaep::shape::Wants;
 use seal::Digest;
 
+use super::onward::Onward;
 use super::{After, Core, Write};
 use crate::command::{Answer, Output};
 use crate::delivery::{Frame, Reason};
@@ -28,6 +29,8 @@ pub(super) struct Subscription {
     pub(super) scope: Arc<Scope>,
     /// The connection that listens, and its lane; not before it is attached.
     pub(super) listener: Option<(ListenerId, Option<LaneId>)>,
+    /// The event after which it begins; nothing if it begins when it is attached.
+    pub(super) after: Option<Box<str>>,
     /// Until when it may come back.
     pub(super) lost: Option<i64>,
     /// The terms that it had before, the oldest first: who returns is told by the terms that held then.
@@ -51,7 +54,7 @@ impl Core {
         if !who.role.hears() {
             return Answer::Forbidden;
         }
-        let Some(Message::SubscriptionRequest(request)) = Message::parse(text) else {
+        let Some(Message::SubscriptionRequest(mut request)) = Message::parse(text) else {
             return Answer::Bad("not a subscription.request".to_owned());
         };
         if self.subscriptions.len() >= self.limits.subscriptions {
@@ -66,15 +69,19 @@ impl Core {
         let id =
             SubscriptionId::generate(&mut |bytes: &mut [u8]| bytes.copy_from_slice(&random[..bytes.len()]));
         let offer = self.offer_to(who);
+        let mut onward = Onward::take(&mut request.capabilities);
+        onward.after = onward.after.filter(|event| self.is_kept_after(event));
         match answer(&request, &offer, id.clone()) {
             Err(rejected) => rejection(rejected),
-            Ok((accepted, terms)) => {
+            Ok((mut accepted, terms)) => {
+                onward.grant(&mut accepted.honored_capabilities);
                 self.questions.subscription_opened(&id, &who.name);
                 let accepted = Message::SubscriptionAccepted(accepted).to_json();
                 let mut subscription = Subscription::new(id.clone(), who, terms, &accepted);
                 // One that nobody ever listens on is let go like one whose connection is gone.
-                let until = now.saturating_add(self.limits.resume_window);
+                let until = now.saturating_add(self.limits.attach_window);
                 subscription.lost = Some(until);
+                subscription.after = onward.after;
                 self.lost.insert((until, id.as_str().into()));
                 self.staged.writes.push(Write::SubscriptionOpened {
                     id: id.as_str().into(),
@@ -203,6 +210,7 @@ impl Subscription {
             terms,
             scope: who.scope.clone(),
             listener: None,
+            after: None,
             lost: None,
             before: Vec::new(),
         }

@@ -99,6 +99,9 @@ impl Part {
     }
 }
 
+/// How a message begins for SSE.
+const MESSAGE: &str = "event: aaep.message\ndata: ";
+
 impl Frame {
     /// Frames an event for SSE (B.1.3); the JSON inside is what every other wire sends. The JSON must be on one line.
     pub fn event(id: &str, json: &str, position: u64, critical: bool) -> Self {
@@ -115,9 +118,8 @@ impl Frame {
 
     /// Frames a message of the handshake; it has no id, so that nobody resumes from it.
     pub fn message(json: &str) -> Self {
-        let head = "event: aaep.message\ndata: ";
-        let bytes = format!("{head}{json}\n\n").into_bytes();
-        Self::new(bytes, head.len(), json.len(), 0, true)
+        let bytes = format!("{MESSAGE}{json}\n\n").into_bytes();
+        Self::new(bytes, MESSAGE.len(), json.len(), 0, true)
     }
 
     /// The last word to a connection: a `subscription.close`.
@@ -162,6 +164,11 @@ impl Frame {
             parsed: OnceLock::new(),
             nameless: OnceLock::new(),
         }
+    }
+
+    /// Whether it is a message, and no event.
+    pub fn is_message(&self) -> bool {
+        self.bytes.starts_with(MESSAGE.as_bytes())
     }
 
     /// The id from which a client of SSE would resume after it.

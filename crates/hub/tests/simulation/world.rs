@@ -72,6 +72,7 @@ pub(crate) const LIMITS: Limits = Limits {
         resolved_in_session: 64,
     },
     lease: 60_000,
+    attach_window: 30_000,
     resume_window: 30_000,
     replay: 400,
     longest_wait: 300_000,

@@ -4,13 +4,14 @@ use std::io;
 use std::time::Duration;
 
 use aaep::SubscriptionId;
+use aaep::json::Tape;
 use aaep::message::{Message, ReasonCode, SubscriptionAccepted, SubscriptionRejected};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep, timeout};
 
 use super::address::Wire;
 use super::sse::{Block, Parser};
-use super::{Address, Why, http, manifest, messages};
+use super::{Address, SAYSO_PREFIX, Why, http, manifest, messages};
 use crate::{Checks, Fault, Standing};
 
 /// What comes of following a hub.
@@ -24,7 +25,7 @@ pub enum Heard {
         subscription: Option<SubscriptionId>,
         /// What the hub says about its terms.
         notes: Option<String>,
-        /// The subscription is the one that was there before, and goes on where it was.
+        /// It goes on where it was: by the subscription that was there before, or by one that begins after the last event.
         resumed: bool,
     },
     /// What is known of who the hub is; told before the stream is open, and again only when it has changed.
@@ -79,18 +80,22 @@ pub(super) const SILENCE: Duration = Duration::from_mins(1);
 pub(super) const LONGEST_BLOCK: usize = 2 * 1024 * 1024;
 
 /// What became of asking before, for whoever writes a request.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Asking {
     /// How often the hub has let go because more came than was taken (§5.6.2).
     pub times_slow: u32,
     /// The hub could not give what was asked for (`capabilities_incompatible`): only what is needed is asked for now, and
     /// nothing of extensions (§7.3.1).
     pub plainly: bool,
+    /// The event after which it goes on, where an earlier subscription is over.
+    pub after: Option<String>,
+    /// The wire does not tell with each event where one is, so that it is asked for.
+    pub places: bool,
 }
 
 impl Asking {
     /// The rate to ask for, where this one was wished for: half of it for each time that it was too much.
-    pub fn rate(self, wished: Option<u64>) -> Option<u64> {
+    pub fn rate(&self, wished: Option<u64>) -> Option<u64> {
         if self.times_slow == 0 {
             return wished;
         }
@@ -122,9 +127,10 @@ pub async fn follow(
             standing: None,
             proven: false,
             last: None,
+            goes_on: false,
             parting: None,
         })),
-        Wire::WebSocket | Wire::Unix(_) => Ways::Messages(to),
+        Wire::WebSocket | Wire::Unix(_) => Ways::Messages(to, Asking { places: true, ..Asking::default() }),
     };
     let mut pause = SHORTEST_PAUSE;
     let mut before = false;
@@ -132,7 +138,7 @@ pub async fn follow(
         let since = Instant::now();
         let ended = match &mut way {
             Ways::Stream(way) => way.hear(&request, &tell, before).await,
-            Ways::Messages(to) => messages::hear(to, &request(Asking::default()), &tell, before).await,
+            Ways::Messages(to, asking) => messages::hear(to, &request, asking, &tell, before).await,
         };
         if tell.is_closed() {
             return;
@@ -164,7 +170,7 @@ pub async fn follow(
 enum Ways {
     Stream(Box<Way>),
     /// A wire of messages, on which every connection is a new subscription.
-    Messages(Address),
+    Messages(Address, Asking),
 }
 
 struct Way {
@@ -182,6 +188,8 @@ struct Way {
     proven: bool,
     /// The id of the latest block.
     last: Option<String>,
+    /// The subscription begins after the last event of an earlier one.
+    goes_on: bool,
     /// The hub has said why it does not want us back.
     parting: Option<Why>,
 }
@@ -214,10 +222,10 @@ impl Way {
         before: bool,
     ) -> Ended {
         // Who has heard nothing yet cannot say where to go on: what was said until now is lost.
-        let resumed = self.subscription.is_some() && self.last.is_some();
+        let mut resumed = self.subscription.is_some() && (self.last.is_some() || self.goes_on);
         let mut notes = None;
         if self.subscription.is_none() && !self.bare {
-            let mut asked = request(self.asking);
+            let mut asked = request(self.asking.clone());
             let mut answer = self.subscribe(&asked).await;
             if let Err(NotMade::TooMuch(why)) = &answer
                 && !std::mem::replace(&mut self.asking.plainly, true)
@@ -225,13 +233,14 @@ impl Way {
                 if tell.send(Heard::AskedForLess(why.clone())).await.is_err() {
                     return Ended::NotHeard(Lost::Unreachable(Why::Nobody));
                 }
-                asked = request(self.asking);
+                asked = request(self.asking.clone());
                 answer = self.subscribe(&asked).await;
             }
             match answer {
                 Ok(None) => {}
                 Ok(Some((said, accepted))) => {
                     notes = said;
+                    resumed = self.goes_on;
                     if tell.send(Heard::Terms { request: asked, accepted }).await.is_err() {
                         return Ended::NotHeard(Lost::Unreachable(Why::Nobody));
                     }
@@ -278,6 +287,7 @@ impl Way {
             Some(Message::SubscriptionAccepted(accepted)) => {
                 self.subscription = Some(accepted.subscription_id.clone());
                 self.last = None;
+                self.goes_on = goes_on(&accepted, &self.asking);
                 let notes = accepted.negotiation_notes.clone();
                 self.offer = Some(Box::new(accepted));
                 Ok(Some((notes, body)))
@@ -342,8 +352,7 @@ impl Way {
             401 | 403 => Lost::Refused(Why::TokenEnded),
             // It is forgotten, or its time to come back is over: a new one is made.
             404 | 410 => {
-                self.subscription = None;
-                self.last = None;
+                self.forget();
                 Lost::Unreachable(Why::Forgotten)
             }
             other => Lost::Unreachable(Why::Answered(other)),
@@ -402,12 +411,28 @@ impl Way {
                     if reason == Some("slow_consumer") {
                         self.asking.times_slow = self.asking.times_slow.saturating_add(1);
                     }
-                    self.subscription = None;
-                    self.last = None;
+                    self.forget();
                 }
             }
         }
         Some(text)
+    }
+
+    /// The subscription is over; a new one may go on where it was.
+    fn forget(&mut self) {
+        self.subscription = None;
+        self.asking.after = self.last.take().or(self.asking.after.take());
+    }
+}
+
+/// Whether a new subscription begins after the event that was asked for. A hub that does not know of that says nothing.
+pub(super) fn goes_on(accepted: &SubscriptionAccepted, asking: &Asking) -> bool {
+    let mut tape = Tape::default();
+    let granted = accepted.honored_capabilities.other.get(SAYSO_PREFIX);
+    let root = granted.and_then(|granted| Some(tape.read(granted.as_str()).ok()?.root()));
+    match (root.and_then(|root| root.member("after")?.text()), &asking.after) {
+        (Some(granted), Some(asked)) => granted == *asked,
+        _ => false,
     }
 }
 

@@ -1,9 +1,10 @@
 //! The wires that carry whole messages: WebSocket and Unix socket. There is no way back to a subscription whose connection has
-//! ended (C-C17), so each connection is a new one.
+//! ended (C-C17), so each connection is a new one. It begins after the place that the hub told last, where it knows it.
 
 use std::io;
 use std::path::Path;
 
+use aaep::json::Tape;
 use aaep::message::Message;
 use futures_util::{SinkExt, StreamExt};
 use tokio::sync::mpsc;
@@ -15,15 +16,22 @@ use tokio_tungstenite::tungstenite::{self, Message as Frame};
 use tokio_tungstenite::{WebSocketStream, client_async_with_config};
 
 use super::address::Wire;
-use super::follow::{Ended, Heard, LONGEST_BLOCK, Lost, SILENCE, passes};
+use super::follow::{Asking, Ended, Heard, LONGEST_BLOCK, Lost, SILENCE, goes_on, passes};
 use super::{Address, Why, http};
 
 /// One connection, until it is lost.
-pub(super) async fn hear(to: &Address, request: &str, tell: &mpsc::Sender<Heard>, before: bool) -> Ended {
+pub(super) async fn hear(
+    to: &Address,
+    request: &impl Fn(Asking) -> String,
+    asking: &mut Asking,
+    tell: &mpsc::Sender<Heard>,
+    before: bool,
+) -> Ended {
+    let request = request(asking.clone());
     let unreachable = |why: &io::Error| Ended::NotHeard(Lost::Unreachable(Why::of(why)));
     let opening = async {
         let mut wire = Connection::open(to).await?;
-        wire.say(request).await?;
+        wire.say(&request).await?;
         loop {
             match wire.next().await? {
                 Some(sign) if sign.is_empty() => {}
@@ -40,9 +48,10 @@ pub(super) async fn hear(to: &Address, request: &str, tell: &mpsc::Sender<Heard>
         Ok(Err(Failed::Refused(why))) => return Ended::NotHeard(Lost::Refused(why)),
         Err(_) => return unreachable(&io::ErrorKind::TimedOut.into()),
     };
-    let (subscription, notes) = match Message::parse(&accepted) {
+    let (subscription, notes, resumed) = match Message::parse(&accepted) {
         Some(Message::SubscriptionAccepted(accepted)) => {
-            (accepted.subscription_id, accepted.negotiation_notes)
+            let resumed = goes_on(&accepted, asking);
+            (accepted.subscription_id, accepted.negotiation_notes, resumed)
         }
         Some(Message::SubscriptionRejected(rejected)) if before && passes(&rejected) => {
             return Ended::NotHeard(Lost::Unreachable(Why::refusal(&rejected, None)));
@@ -53,8 +62,8 @@ pub(super) async fn hear(to: &Address, request: &str, tell: &mpsc::Sender<Heard>
         _ => return Ended::NotHeard(Lost::Refused(Why::NoHub(None))),
     };
     let gone = || Ended::Heard(Lost::Unreachable(Why::Nobody));
-    let terms = Heard::Terms { request: request.to_owned(), accepted };
-    let open = Heard::Open { subscription: Some(subscription), notes, resumed: false };
+    let terms = Heard::Terms { request, accepted };
+    let open = Heard::Open { subscription: Some(subscription), notes, resumed };
     if tell.send(terms).await.is_err() || tell.send(open).await.is_err() {
         return gone();
     }
@@ -66,6 +75,10 @@ pub(super) async fn hear(to: &Address, request: &str, tell: &mpsc::Sender<Heard>
         match next {
             Ok(Some(text)) if text.is_empty() => {}
             Ok(Some(text)) => {
+                if let Some(place) = place(&text) {
+                    asking.after = Some(place);
+                    continue;
+                }
                 if tell.send(Heard::Text(text)).await.is_err() {
                     return gone();
                 }
@@ -77,6 +90,17 @@ pub(super) async fn hear(to: &Address, request: &str, tell: &mpsc::Sender<Heard>
             Err(Failed::Refused(why)) => return Ended::Heard(Lost::Refused(why)),
         }
     }
+}
+
+/// The place that a message tells of, if it does.
+fn place(text: &str) -> Option<String> {
+    if !text.contains("sayso:place") {
+        return None;
+    }
+    let mut tape = Tape::default();
+    let root = tape.read(text).ok()?.root();
+    let is_place = root.member("type")?.is("sayso:place");
+    is_place.then(|| Some(root.member("last_event_id")?.text()?.into_owned())).flatten()
 }
 
 enum Connection {

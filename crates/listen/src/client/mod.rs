@@ -23,6 +23,7 @@ pub use sse::{Block, Parser};
 pub use why::Why;
 
 use aaep::SubscriptionId;
+use aaep::json::{Raw, Writer};
 use aaep::message::{
     Boundary, Capabilities, EventFilters, Message, SubscriptionClose, SubscriptionRenegotiate,
     SubscriptionRequest,
@@ -44,7 +45,7 @@ pub async fn send(to: &Address, message: &str) -> Result<(), NotSent> {
 }
 
 /// The request of a listener with these wishes, who listens only to whom a signed manifest proves, or to anybody.
-pub fn request(tastes: &Tastes, signed_only: bool, asking: Asking) -> String {
+pub fn request(tastes: &Tastes, signed_only: bool, asking: &Asking) -> String {
     let mut wish = if asking.plainly { necessities(tastes) } else { capabilities(tastes) };
     if !asking.plainly {
         wish.max_events_per_second = asking.rate(tastes.rate);
@@ -57,12 +58,14 @@ pub fn request(tastes: &Tastes, signed_only: bool, asking: Asking) -> String {
 
 /// What became of a question is told in this extension.
 const SAYSO: &str = "urn:sayso:context:v1";
+/// Under which its capabilities stand.
+const SAYSO_PREFIX: &str = "sayso";
 
 /// The request of one who writes down everything, as the agents cut it, in one verbosity and these languages.
 ///
 /// Questions are given only to those who say that they can answer them (C-C1). A recorder never does; one that does not
-/// say so has no questions in its recording.
-pub fn recorder(tastes: &Tastes, says_it_answers: bool) -> String {
+/// say so has no questions in its recording. After a lost connection it goes on where it was, where the hub can do that.
+pub fn recorder(tastes: &Tastes, says_it_answers: bool, asking: &Asking) -> String {
     let mut wish = capabilities(tastes);
     wish.supports_confirmation_reply = Some(says_it_answers);
     wish.supports_clarification_reply = Some(says_it_answers);
@@ -79,8 +82,30 @@ pub fn recorder(tastes: &Tastes, says_it_answers: bool) -> String {
     let mut filters = EventFilters::new();
     filters.include = Some(vec!["*".to_owned()]);
     wish.event_filters = Some(filters);
+    if let Some(onward) = onward(asking) {
+        wish.other.set(SAYSO_PREFIX, onward);
+    }
     let request = SubscriptionRequest::new("1.0.0", "sayso-capture", wish);
     Message::SubscriptionRequest(request).to_json()
+}
+
+/// What only a hub of ours knows: to tell places, and to begin after one.
+fn onward(asking: &Asking) -> Option<Raw> {
+    if asking.plainly || !asking.places && asking.after.is_none() {
+        return None;
+    }
+    let mut writer = Writer::default();
+    writer.open_object();
+    if asking.places {
+        writer.key("places");
+        writer.boolean(true);
+    }
+    if let Some(after) = &asking.after {
+        writer.key("after");
+        writer.text(after);
+    }
+    writer.close_object();
+    Raw::parse(&writer.finish()).ok()
 }
 
 /// Other wishes for a subscription.
@@ -124,12 +149,12 @@ mod tests {
         let tastes = Tastes { verbosity: Verbosity::Terse, languages: vec!["yo".to_owned()], rate: Some(5) };
         let first = Asking::default();
         assert_eq!(
-            request(&tastes, false, first),
+            request(&tastes, false, &first),
             r#"{"type":"subscription.request","aaep_version":"1.0.0","subscriber_id":"sayso-listen","capabilities":{"max_events_per_second":5,"preferred_verbosity":"terse","languages":["yo"],"supports_confirmation_reply":true,"supports_clarification_reply":true,"coalesce_boundaries":["sentence","completion"],"supported_conformance_levels":[1,2,3],"supported_extensions":["urn:sayso:context:v1"]}}"#
         );
         let plainly = Asking { plainly: true, ..first };
         assert_eq!(
-            request(&tastes, true, plainly),
+            request(&tastes, true, &plainly),
             r#"{"type":"subscription.request","aaep_version":"1.0.0","subscriber_id":"sayso-listen","capabilities":{"languages":["yo"],"supports_confirmation_reply":true,"supports_clarification_reply":true,"supported_conformance_levels":[1,2,3],"accept_signed_manifests_only":true}}"#
         );
     }
@@ -137,11 +162,13 @@ mod tests {
     #[test]
     fn who_was_too_slow_asks_for_less() {
         let rates = |rate| {
-            (0..9).map(|times| Asking { times_slow: times, plainly: false }.rate(rate)).collect::<Vec<_>>()
+            (0..9)
+                .map(|times| Asking { times_slow: times, ..Asking::default() }.rate(rate))
+                .collect::<Vec<_>>()
         };
         let some = |rates: &[u64]| rates.iter().map(|rate| Some(*rate)).collect::<Vec<_>>();
         assert_eq!(rates(None)[..4], [None, Some(50), Some(25), Some(12)]);
         assert_eq!(rates(Some(20)), some(&[20, 10, 5, 2, 1, 1, 1, 1, 1]));
-        assert_eq!(Asking { times_slow: u32::MAX, plainly: false }.rate(Some(9)), Some(1));
+        assert_eq!(Asking { times_slow: u32::MAX, ..Asking::default() }.rate(Some(9)), Some(1));
     }
 }

@@ -163,7 +163,7 @@ pub async fn run(settings: Settings, mut hooks: Hooks, out: impl Write) -> Resul
     let (wishes, wanted) = watch::channel(settings.tastes.clone());
     let (address, checks) = (settings.address.clone(), settings.checks.clone());
     let signed_only = checks.as_ref().is_some_and(|checks| checks.signed_only);
-    let request = move |asking| client::request(&wanted.borrow(), signed_only, asking);
+    let request = move |asking| client::request(&wanted.borrow(), signed_only, &asking);
     let following = tokio::spawn(client::follow(address, checks, request, tell));
     let (mut input, mut orders) = (hooks.input.take(), hooks.orders.take());
     let mut talk = Talk::new(settings, hooks, wishes, out);

@@ -9,6 +9,7 @@ use hub::command::{Answer, Command};
 use tokio::sync::{Notify, mpsc};
 use tokio::time::{Instant, timeout};
 
+use super::places::Places;
 use super::{Ear, Ending, FAREWELL, Heard, Manners, Mouth, Word};
 use crate::inbox::Inbox;
 use crate::server::Bridge;
@@ -51,6 +52,7 @@ struct Over {
 struct Subscribed {
     id: String,
     frames: Inbox,
+    places: Places,
 }
 
 impl Caller<'_> {
@@ -73,7 +75,7 @@ impl Caller<'_> {
                     let (json, outcome) = self.subscribe(text).await;
                     // It listens before it is told so: whatever is said after the answer is heard.
                     let subscribed = match outcome {
-                        Ok(subscription) => Ok(self.attach(subscription).await),
+                        Ok(subscription) => Ok(self.attach(subscription, Places::granted(&json)).await),
                         Err(ending) => Err(ending),
                     };
                     return match (say(self.manners, mouth, Word::Answer { json, to }).await, subscribed) {
@@ -115,7 +117,7 @@ impl Caller<'_> {
         }
     }
 
-    async fn attach(&self, id: String) -> Subscribed {
+    async fn attach(&self, id: String, places: Places) -> Subscribed {
         let listener = self.bridge.new_listener();
         let attach = Command::Attach { subscription: id.clone(), last_event_id: None, listener };
         let (frames, sink) = Inbox::new(self.bridge, listener);
@@ -123,7 +125,7 @@ impl Caller<'_> {
         if self.bridge.ask(self.who.clone(), attach).await == Answer::Done {
             self.bridge.connect(listener, sink);
         }
-        Subscribed { id, frames }
+        Subscribed { id, frames, places }
     }
 
     /// Hears and says, until one of the two ends.
@@ -133,7 +135,7 @@ impl Caller<'_> {
         ear: &mut (impl Ear + Send),
         mouth: &mut (impl Mouth + Send),
     ) -> Ending {
-        let Subscribed { id: subscription, frames } = subscribed;
+        let Subscribed { id: subscription, frames, places } = subscribed;
         let subscription = subscription.as_str();
         let (say, words) = mpsc::channel(4);
         let over = Over::default();
@@ -155,7 +157,7 @@ impl Caller<'_> {
             let _ = say.send(last).await;
             ending
         };
-        let saying = self.say(mouth, words, frames, &over);
+        let saying = self.say(mouth, words, frames, places, &over);
         tokio::pin!(hearing, saying);
         tokio::select! {
             biased;
@@ -254,6 +256,7 @@ impl Caller<'_> {
         mouth: &mut impl Mouth,
         mut words: mpsc::Receiver<Word>,
         mut frames: Inbox,
+        mut places: Places,
         over: &Over,
     ) {
         let mut pings = tokio::time::interval(self.manners.ping.unwrap_or(FAREWELL));
@@ -283,8 +286,16 @@ impl Caller<'_> {
             };
             let last = matches!(word, Word::End { .. });
             // A heartbeat of SSE has no event in it.
-            let empty = matches!(&word, Word::Event(frame) if frame.json().is_empty());
+            let frame = if let Word::Event(frame) = &word { Some(frame.clone()) } else { None };
+            let empty = frame.as_ref().is_some_and(|frame| frame.json().is_empty());
             if !empty && say(self.manners, mouth, word).await.is_err() || last {
+                return;
+            }
+            let Some(frame) = frame else { continue };
+            places.note(&frame);
+            if let Some(place) = places.due(frames.is_empty())
+                && say(self.manners, mouth, Word::Event(place)).await.is_err()
+            {
                 return;
             }
         }

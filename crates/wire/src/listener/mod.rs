@@ -13,6 +13,7 @@
 
 mod flow;
 mod frames;
+mod places;
 pub(crate) mod stdio;
 #[cfg(test)]
 mod tests;

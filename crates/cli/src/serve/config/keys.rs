@@ -259,6 +259,12 @@ pub(super) static KEYS: &[Key] = &[
     key("hub.lease", Time(100, 7 * DAY), "How long an agent counts as there without a sign of life.", |c| {
         Place::Millis(&mut c.hub.lease)
     }),
+    key(
+        "hub.attach_window",
+        Time(0, DAY),
+        "How long a subscription waits for its first connection; with 0 it has none but on wires that listen at once.",
+        |c| Place::Millis(&mut c.hub.attach_window),
+    ),
     key("hub.resume_window", Time(0, DAY), "How long a subscription outlives its connection.", |c| {
         Place::Millis(&mut c.hub.resume_window)
     }),
