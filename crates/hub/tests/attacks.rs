@@ -93,7 +93,7 @@ fn t3_an_agent_speaks_neither_as_another_nor_as_the_hub_nor_as_the_person() {
 #[test]
 fn t4_floods_are_capped() {
     let limits = Limits { subscriptions: 3, sessions: 2, events_in_request: 5, ..Limits::default() };
-    let mut stage = Stage::with(limits, Disk::default(), START);
+    let mut stage = Stage::with(&limits, Disk::default(), START);
     let (bank, ada) = (agent("bank"), listener("ada", &[]));
     for _ in 0..3 {
         stage.listener(&ada, REPLIES);
@@ -125,7 +125,7 @@ fn t4_floods_are_capped() {
 #[test]
 fn t4_who_wants_too_little_at_a_time_of_too_much_is_let_go() {
     let shape = aaep::shape::Limits { events: 10, ..aaep::shape::Limits::default() };
-    let mut stage = Stage::with(Limits { shape, ..Limits::default() }, Disk::default(), START);
+    let mut stage = Stage::with(&Limits { shape, ..Limits::default() }, Disk::default(), START);
     let (bank, ada) = (agent("bank"), listener("ada", &[]));
     let (_, slow) = stage.listener(&ada, r#"{"max_events_per_second":1}"#);
     let (_, quick) = stage.listener(&ada, "{}");
@@ -142,7 +142,7 @@ fn t4_who_wants_too_little_at_a_time_of_too_much_is_let_go() {
 #[test]
 fn t4_subscriptions_that_nobody_listens_on_make_room() {
     let limits = Limits { subscriptions: 3, attach_window: 20_000, ..Limits::default() };
-    let mut stage = Stage::with(limits, Disk::default(), START);
+    let mut stage = Stage::with(&limits, Disk::default(), START);
     let ada = listener("ada", &[]);
     let never = stage.subscribe(&ada, REPLIES);
     let (left, ear) = stage.listener(&ada, REPLIES);
@@ -163,7 +163,7 @@ fn t4_subscriptions_that_nobody_listens_on_make_room() {
 #[test]
 fn t4_nobody_takes_all_subscriptions() {
     let limits = Limits { subscriptions_per_principal: 2, ..Limits::default() };
-    let mut stage = Stage::with(limits, Disk::default(), START);
+    let mut stage = Stage::with(&limits, Disk::default(), START);
     let (ada, eve) = (listener("ada", &[]), listener("eve", &[]));
     stage.subscribe(&eve, REPLIES);
     let (closed, _) = stage.listener(&eve, REPLIES);
@@ -184,7 +184,7 @@ fn t4_nobody_takes_all_subscriptions() {
 #[test]
 fn t4_an_agent_that_marks_everything_critical_is_told_to_stop_and_drowns_nobody() {
     let limits = Limits { criticals_per_minute: 3, ..Limits::default() };
-    let mut stage = Stage::with(limits, Disk::default(), START);
+    let mut stage = Stage::with(&limits, Disk::default(), START);
     let (bank, post) = (agent("bank"), agent("post"));
     let (_, ear) = stage.listener(&listener("ada", &[]), REPLIES);
     let (session, other) = (stage.start(&bank), stage.start(&post));

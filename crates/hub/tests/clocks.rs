@@ -169,7 +169,7 @@ fn clocks_at_the_ends_of_time_break_nothing() {
         scene.stage.turn();
         scene.stage.publish(&scene.bank, &scene.session, &[THINK]);
         assert_ne!(scene.decision(&token).map(|decision| decision.0).as_deref(), Some("accept"), "{now}");
-        let _ = Stage::with(Limits::default(), scene.stage.disk.clone(), now);
+        let _ = Stage::with(&Limits::default(), scene.stage.disk.clone(), now);
         scene.stamps_never_go_back();
     }
 }

@@ -24,10 +24,10 @@ fn limits(retention: Retention) -> Limits {
 
 /// The same on each journal; the file of one lives as long as the folder.
 fn on_each(retention: Retention, test: impl Fn(&mut Stage)) {
-    test(&mut Stage::with(limits(retention), Disk::default(), START));
+    test(&mut Stage::with(&limits(retention), Disk::default(), START));
     let folder = tempfile::tempdir().unwrap();
     let sqlite = Sqlite::open(folder.path().join("journal.sqlite"), &Settings::default()).unwrap();
-    test(&mut Stage::with(limits(retention), Disk::over(Box::new(sqlite)), START));
+    test(&mut Stage::with(&limits(retention), Disk::over(Box::new(sqlite)), START));
 }
 
 fn finished_sessions(stage: &mut Stage, count: usize) {
@@ -132,7 +132,7 @@ fn who_may_hear_a_session_of_which_the_beginning_is_forgotten_is_not_guessed() {
 #[test]
 fn a_full_disk_is_a_reason_to_look_at_once() {
     let keep = Limits { trim_every: 1000 * MINUTE, ..limits(Retention { events: Some(MINUTE), ..NOTHING }) };
-    let mut stage = Stage::with(keep, Disk::default(), START);
+    let mut stage = Stage::with(&keep, Disk::default(), START);
     finished_sessions(&mut stage, 1);
     stage.now += 2 * MINUTE;
     stage.turn();

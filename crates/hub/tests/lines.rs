@@ -282,7 +282,7 @@ fn somebody_elses_session_is_no_session_on_a_line_either() {
 #[test]
 fn so_many_follow_a_session_and_no_more() {
     let limits = Limits { followers: 2, ..Limits::default() };
-    let mut stage = Stage::with(limits, Disk::default(), START);
+    let mut stage = Stage::with(&limits, Disk::default(), START);
     let bank = agent("bank");
     let session = start_on(&mut stage, &bank, LINE);
     assert!(matches!(stage.on(&bank, OTHER, follow(&session)), Answer::Found(_)));
@@ -295,7 +295,7 @@ fn so_many_follow_a_session_and_no_more() {
 #[test]
 fn a_wait_that_nobody_waits_for_is_forgotten_and_makes_room() {
     let limits = Limits { waits_of_principal: 2, ..Limits::default() };
-    let mut stage = Stage::with(limits, Disk::default(), START);
+    let mut stage = Stage::with(&limits, Disk::default(), START);
     let (bank, ada) = (agent("bank"), listener("ada", &[]));
     let (subscription, _) = stage.listener(&ada, REPLIES);
     let session = stage.start(&bank);
@@ -395,7 +395,7 @@ proptest! {
     fn leases_end_when_a_scan_would_end_them(steps in steps()) {
         const LEASE: i64 = 100;
         let limits = Limits { lease: LEASE, ..Limits::default() };
-        let mut stage = Stage::with(limits, Disk::default(), START);
+        let mut stage = Stage::with(&limits, Disk::default(), START);
         let bank = agent("bank");
         let mut plain: Vec<_> = (0..5)
             .map(|_| Plain { id: stage.start(&bank), sign: stage.now, lines: Vec::new(), open: true })

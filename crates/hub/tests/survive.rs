@@ -236,7 +236,7 @@ const FAILED: &str = r#"{"type":"aaep:agent.session.errored","error_category":"t
 #[test]
 fn where_history_is_gone_a_listener_is_told_so_and_how_things_stand() {
     let limits = hub::Limits { replay: 3, ..hub::Limits::default() };
-    let mut stage = Stage::with(limits, Disk::default(), START);
+    let mut stage = Stage::with(&limits, Disk::default(), START);
     let (bank, ada) = (agent("bank"), listener("ada", &[]));
     let (subscription, ear) = stage.listener(&ada, REPLIES);
     let session = stage.start(&bank);

@@ -27,7 +27,7 @@ struct Scene {
 fn asked() -> Scene {
     // The agent says nothing meanwhile, and is not held to be gone.
     let limits = Limits { lease: 3_600_000, ..Limits::default() };
-    let mut stage = Stage::with(limits, Disk::default(), START);
+    let mut stage = Stage::with(&limits, Disk::default(), START);
     let ada = listener("ada", &[]);
     let (subscription, adas) = stage.listener(&ada, REPLIES);
     let (_, bobs) = stage.listener(&listener("bob", &[]), REPLIES);

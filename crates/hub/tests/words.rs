@@ -28,7 +28,7 @@ fn findings(event: &str) -> Vec<String> {
 #[test]
 fn nothing_that_the_hub_says_itself_wants_a_warning() {
     let limits = Limits { lease: 500_000, ..Limits::default() };
-    let mut stage = Stage::with(limits, Disk::default(), START);
+    let mut stage = Stage::with(&limits, Disk::default(), START);
     let (bank, ada) = (agent("bank"), listener("ada", &[]));
     let (subscription, _) = stage.listener(&ada, REPLIES);
     let started = r#"{"urgency":"normal","summary_terse":"Pay.","summary_normal":"Paying.","localization_hints":{"primary_language":"en"}}"#;

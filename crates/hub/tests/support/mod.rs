@@ -204,10 +204,10 @@ struct Ear {
 
 impl Stage {
     pub(crate) fn new() -> Self {
-        Self::with(Limits::default(), Disk::default(), START)
+        Self::with(&Limits::default(), Disk::default(), START)
     }
 
-    pub(crate) fn with(limits: Limits, disk: Disk, now: i64) -> Self {
+    pub(crate) fn with(limits: &Limits, disk: Disk, now: i64) -> Self {
         let mut state = 7_u64;
         let random = move |bytes: &mut [u8]| {
             for byte in bytes {
@@ -215,7 +215,7 @@ impl Stage {
                 *byte = (state >> 33) as u8;
             }
         };
-        let core = Core::new(Box::new(disk.clone()), Producer::new("hub"), limits, random, now).unwrap();
+        let core = Core::new(Box::new(disk.clone()), Producer::new("hub"), *limits, random, now).unwrap();
         Self {
             core,
             disk,
