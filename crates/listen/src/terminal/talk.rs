@@ -179,6 +179,10 @@ impl<W: Write> Talk<W> {
         if line.trim().is_empty() && self.aloud.silence() {
             return;
         }
+        // Who is there to type is not kept waiting for the next attempt.
+        if self.lost {
+            self.settings.address.try_now();
+        }
         let around = Around {
             requests: self.requests.as_ref().map(|_| self.understood.unwrap_or(|_| true)),
             speech: self.aloud.has_voice(),
