@@ -12,7 +12,15 @@ use crate::client::{Address, Heard, Lost, Why};
 use crate::{Announcement, Tastes, Voice};
 
 #[derive(Clone, Default)]
-struct Screen(Arc<Mutex<Vec<u8>>>);
+pub(super) struct Screen(Arc<Mutex<Vec<u8>>>);
+
+impl Screen {
+    /// What came since this was asked last.
+    pub(super) fn lines(&self) -> Vec<String> {
+        let bytes = std::mem::take(&mut *self.0.lock().unwrap());
+        String::from_utf8(bytes).unwrap().lines().map(str::to_owned).collect()
+    }
+}
 
 impl Write for Screen {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
@@ -37,7 +45,7 @@ impl Voice for Endless {
     }
 }
 
-fn talk(voice: Option<Box<dyn Voice>>) -> (Talk<Screen>, Screen) {
+pub(super) fn talk(voice: Option<Box<dyn Voice>>) -> (Talk<Screen>, Screen) {
     talk_to(Address::parse("http://127.0.0.1:1", None).unwrap(), voice)
 }
 
@@ -52,7 +60,7 @@ fn talk_to(address: Address, voice: Option<Box<dyn Voice>>) -> (Talk<Screen>, Sc
     (talk, screen)
 }
 
-fn event(number: usize, kind: &str, rest: &str) -> Heard {
+pub(super) fn event(number: usize, kind: &str, rest: &str) -> Heard {
     Heard::Text(format!(
         r#"{{"@context":"https://aaep-protocol.org/context/v1","type":"aaep:agent.{kind}","event_id":"evt_{number}","session_id":"sess_1","timestamp":"2026-05-24T14:00:00Z","producer":{{"agent_id":"bank"}},{rest}}}"#
     ))
