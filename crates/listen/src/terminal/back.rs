@@ -54,6 +54,11 @@ impl Back {
         self.told |= kind == Some(true);
     }
 
+    /// Whether something came.
+    pub(super) fn has_heard(&self) -> bool {
+        self.heard
+    }
+
     /// What goes in front of the first thing that is said.
     pub(super) fn leads(&mut self, phrases: &Phrases) -> Option<Announcement> {
         let text = if self.resumed { phrases.meanwhile_follows } else { phrases.now_follows };
