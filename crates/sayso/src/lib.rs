@@ -58,6 +58,7 @@ mod desk;
 mod dial;
 mod error;
 mod hub;
+mod left;
 mod line;
 #[cfg(feature = "tower")]
 pub mod middleware;

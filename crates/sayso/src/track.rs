@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use seal::json::Writer;
 
+use crate::left::Left;
 use crate::line::Call;
 use crate::redact::{Cleaner, Held};
 use crate::utf8::Cut;
@@ -16,8 +17,8 @@ pub(crate) enum Intent {
     State { to: &'static str, event: String, instead: String },
     /// An event that changes nothing here.
     Event(String),
-    /// A tool is about to run.
-    Invoke { call: String, tool: String, event: String },
+    /// A tool is about to run; whether a yes is used for it.
+    Invoke { call: String, tool: String, event: String, spends: bool },
     /// A tool has ended.
     Complete { call: String, event: String },
     /// Text of the model, and whether that was all.
@@ -29,7 +30,16 @@ pub(crate) enum Intent {
     /// Somebody else must go on.
     HandOff(String),
     /// The session's last event. `why` is said for the tools that are still open.
-    End { event: String, why: &'static str },
+    End { last: Last, why: &'static str },
+}
+
+/// The last event of a session.
+#[derive(Debug)]
+pub(crate) enum Last {
+    /// In its agent's words.
+    Said(String),
+    /// Its agent has let it go.
+    Left(Left),
 }
 
 impl Intent {
@@ -41,7 +51,8 @@ impl Intent {
             | Self::HandOff(event)
             | Self::Invoke { event, .. }
             | Self::Complete { event, .. }
-            | Self::End { event, .. } => event.len(),
+            | Self::End { last: Last::Said(event), .. } => event.len(),
+            Self::End { last: Last::Left(_), .. } => 0,
             Self::Ask { body, .. } => body.len(),
             Self::Output { text: Piece::Text(text), .. } => text.len(),
             Self::Output { text: Piece::Bytes(bytes), .. } => bytes.len(),
@@ -76,6 +87,8 @@ pub(crate) struct Track {
     asking: usize,
     /// One was resolved while another was not: what it allowed goes on, and leaves the state of waiting for that time.
     answered: bool,
+    /// How often a person has said yes to what was not begun since.
+    unused: usize,
     /// Calls that are open, and their tools.
     tools: BTreeMap<String, String>,
     writing: bool,
@@ -96,6 +109,7 @@ impl Track {
             state: "idle",
             asking: 0,
             answered: false,
+            unused: 0,
             tools,
             writing: false,
             outputs: 0,
@@ -179,9 +193,12 @@ impl Track {
                 events.extend(self.enter("handing_off"));
                 events.push(event.clone());
             }
-            Intent::End { event, why } => {
+            Intent::End { last, why } => {
                 events.extend(self.tools.iter().map(|(call, tool)| left(tool, call, why)));
-                events.push(event.clone());
+                events.push(match last {
+                    Last::Said(event) => event.clone(),
+                    Last::Left(how) => how.event(self.unused > 0),
+                });
             }
         }
         (!events.is_empty()).then_some(Call::Events { session, events })
@@ -192,8 +209,9 @@ impl Track {
         let asks = self.asking > 0;
         match intent {
             Intent::State { to, .. } if !asks => self.state = to,
-            Intent::Invoke { call, tool, .. } => {
+            Intent::Invoke { call, tool, spends, .. } => {
                 self.tools.insert(call.clone(), tool.clone());
+                self.unused = self.unused.saturating_sub(usize::from(*spends));
                 if !asks || self.answered {
                     self.state = CALLING;
                 }
@@ -222,9 +240,10 @@ impl Track {
         }
     }
 
-    /// A question is resolved; the hub has said so to everybody, and which state comes after it.
-    pub(crate) fn resolved(&mut self) {
+    /// A question is resolved, maybe by a yes; the hub has said so to everybody, and which state comes after it.
+    pub(crate) fn resolved(&mut self, yes: bool) {
         self.asking = self.asking.saturating_sub(1);
+        self.unused += usize::from(yes);
         self.answered = self.asking > 0;
         self.state = self.after();
     }

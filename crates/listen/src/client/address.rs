@@ -1,6 +1,9 @@
 //! Where a hub is.
 
 use std::fmt;
+use std::sync::Arc;
+
+use tokio::sync::Notify;
 
 use super::tls::Tls;
 
@@ -22,6 +25,8 @@ pub struct Address {
     /// Where messages go.
     pub(super) messages: &'static str,
     pub(super) wire: Wire,
+    /// Whoever waits to come back need not wait any longer.
+    sooner: Arc<Notify>,
 }
 
 /// How a hub is spoken to.
@@ -82,7 +87,19 @@ impl Address {
             token,
             messages: "/aaep/v1/replies",
             wire: Wire::Sse,
+            sooner: Arc::default(),
         })
+    }
+
+    /// There is a reason to try a lost connection now, and not only after the pause: whoever follows this hub by a clone of
+    /// the address does.
+    pub fn try_now(&self) {
+        self.sooner.notify_one();
+    }
+
+    /// Waits for such a reason.
+    pub(crate) async fn sooner(&self) {
+        self.sooner.notified().await;
     }
 
     /// The same, and also `ws://HOST:PORT`, `wss://HOST:PORT` and `unix:PATH`, for those who only listen: nothing can be sent

@@ -109,13 +109,26 @@ const TOO_FAST: u64 = 100;
 /// Follows a hub until it refuses or nobody hears any more. `request` says what is wanted whenever a new subscription is made.
 /// With `checks`, who the hub is is looked at before each stream (HTTP and SSE only).
 ///
-/// The first attempt must succeed, or it is over at once; after that every loss is tried again.
+/// The first attempt must succeed, or it is over at once; after that every loss is tried again: after a pause that grows, or
+/// as soon as there is a reason to ([`Address::try_now`]).
 pub async fn follow(
     to: Address,
     checks: Option<Checks>,
     request: impl Fn(Asking) -> String,
     tell: mpsc::Sender<Heard>,
 ) {
+    follow_from(to, checks, request, tell, SHORTEST_PAUSE).await;
+}
+
+/// The same, with another shortest pause.
+pub(super) async fn follow_from(
+    to: Address,
+    checks: Option<Checks>,
+    request: impl Fn(Asking) -> String,
+    tell: mpsc::Sender<Heard>,
+    shortest: Duration,
+) {
+    let address = to.clone();
     let mut way = match to.wire {
         Wire::Sse => Ways::Stream(Box::new(Way {
             to,
@@ -132,7 +145,7 @@ pub async fn follow(
         })),
         Wire::WebSocket | Wire::Unix(_) => Ways::Messages(to, Asking { places: true, ..Asking::default() }),
     };
-    let mut pause = SHORTEST_PAUSE;
+    let mut pause = shortest;
     let mut before = false;
     loop {
         let since = Instant::now();
@@ -148,7 +161,7 @@ pub async fn follow(
                 before = true;
                 // One that lets in and hangs up at once is not tried all the time.
                 if since.elapsed() >= LASTS {
-                    pause = SHORTEST_PAUSE;
+                    pause = shortest;
                 }
                 lost
             }
@@ -161,8 +174,11 @@ pub async fn follow(
         if tell.send(Heard::Lost(lost)).await.is_err() {
             return;
         }
-        sleep(pause).await;
-        pause = (pause * 2).min(LONGEST_PAUSE);
+        tokio::select! {
+            () = sleep(pause) => pause = (pause * 2).min(LONGEST_PAUSE),
+            // Nobody can make it try again and again without a pause.
+            () = async { address.sooner().await; sleep(SHORTEST_PAUSE).await } => {}
+        }
     }
 }
 
@@ -221,6 +237,7 @@ impl Way {
         tell: &mpsc::Sender<Heard>,
         before: bool,
     ) -> Ended {
+        let is_old = self.subscription.is_some();
         // Who has heard nothing yet cannot say where to go on: what was said until now is lost.
         let mut resumed = self.subscription.is_some() && (self.last.is_some() || self.goes_on);
         let mut notes = None;
@@ -267,7 +284,12 @@ impl Way {
             Err(error) => return Ended::NotHeard(Lost::Unreachable(Why::of(&error))),
         };
         if answer.head.status != 200 || !answer.head.is_stream {
-            return Ended::NotHeard(self.not_let_in(answer.head.status));
+            let lost = self.not_let_in(answer.head.status);
+            if is_old && lost == Lost::Unreachable(Why::Forgotten) {
+                // The hub is there, and a new subscription is all that is needed.
+                self.to.try_now();
+            }
+            return Ended::NotHeard(lost);
         }
         let open = Heard::Open { subscription: self.subscription.clone(), notes, resumed };
         if tell.send(open).await.is_err() {

@@ -13,6 +13,8 @@ mod follow;
 mod http;
 mod manifest;
 mod messages;
+#[cfg(test)]
+mod returning;
 mod sse;
 mod tls;
 mod why;
@@ -35,10 +37,14 @@ use crate::Tastes;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NotSent(pub Why);
 
-/// Sends a reply, or another message of a listener.
+/// Sends a reply, or another message of a listener. One that arrives shows that the hub is there: a lost connection to it is
+/// tried at once.
 pub async fn send(to: &Address, message: &str) -> Result<(), NotSent> {
     match http::request(to, "POST", to.messages, &[], message).await {
-        Ok(answer) if answer.head.status / 100 == 2 => Ok(()),
+        Ok(answer) if answer.head.status / 100 == 2 => {
+            to.try_now();
+            Ok(())
+        }
         Ok(answer) => Err(NotSent(Why::Answered(answer.head.status))),
         Err(error) => Err(NotSent(Why::of(&error))),
     }

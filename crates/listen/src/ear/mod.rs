@@ -3,10 +3,12 @@
 //! - `question`: what is open; `answer`: what the person says to it; `time`: what the hub says of its time.
 //! - `track`: what is known of a session, and how far its outputs were heard.
 //! - `tell`: what is said of each event, and when; `words`: the sentences.
+//! - `away`: the connection is lost, and back.
 //! - `standing`: who is heard, as far as that is known; `flood`: more than was agreed.
 //! - `seen`: ids, so that nothing is said twice.
 
 mod answer;
+mod away;
 mod flood;
 mod question;
 mod seen;
@@ -97,8 +99,6 @@ pub struct Ear {
     out: VecDeque<Announcement>,
 }
 
-/// So long after a gap it is waited for what still holds.
-const UNSURE: i64 = 3000;
 /// After its deadline, a question is held to be over, should the producer not say so.
 const OVERDUE: i64 = 5000;
 
@@ -172,17 +172,6 @@ impl Ear {
     /// The questions that can be answered, the oldest first.
     pub fn questions(&self) -> impl Iterator<Item = &Question> {
         self.questions.iter()
-    }
-
-    /// What was said meanwhile is lost, and what holds follows: sessions and questions that are not told again are over.
-    pub fn begin_anew(&mut self, now: i64) {
-        let until = Some(now.saturating_add(UNSURE));
-        for session in self.sessions.iter_mut().filter(|session| !session.ended) {
-            session.unsure = until;
-        }
-        for question in &mut self.questions {
-            question.unsure = until;
-        }
     }
 
     /// Takes one event or message, as JSON.

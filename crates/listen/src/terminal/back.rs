@@ -5,6 +5,7 @@ use std::time::Duration;
 use aaep::json::Tape;
 use tokio::time::Instant;
 
+use super::conversation::how_things_stand;
 use crate::{Announcement, Ear, Kind, Phrases, Question};
 
 /// It is caught up when nothing came for so long…
@@ -23,7 +24,7 @@ pub(super) struct Back {
     open: Vec<u32>,
     /// Something came.
     heard: bool,
-    /// It was said that something follows.
+    /// It was said that something follows, which it did.
     told: bool,
     quiet: Instant,
     longest: Instant,
@@ -53,6 +54,11 @@ impl Back {
         self.told |= kind == Some(true);
     }
 
+    /// Whether something came.
+    pub(super) fn has_heard(&self) -> bool {
+        self.heard
+    }
+
     /// What goes in front of the first thing that is said.
     pub(super) fn leads(&mut self, phrases: &Phrases) -> Option<Announcement> {
         let text = if self.resumed { phrases.meanwhile_follows } else { phrases.now_follows };
@@ -64,28 +70,43 @@ impl Back {
         self.quiet.min(self.longest)
     }
 
-    /// It is caught up: that nothing was missed, and what of before is still open.
+    /// It is caught up: that nothing was missed, or what holds, unless something was said; and what of before is still open.
     pub(super) fn ends(self, ear: &Ear, now: i64) -> Vec<Announcement> {
         let phrases = ear.phrases();
+        let still = self.still_open(ear, now);
         let mut said = Vec::new();
-        if !self.heard {
-            let nothing = if self.resumed { phrases.nothing_meanwhile } else { phrases.nobody_at_work };
-            said.push(Announcement::own(Kind::Notice, nothing));
+        if !self.told {
+            let text = match (self.resumed, self.heard) {
+                (true, _) => phrases.nothing_meanwhile,
+                (false, false) => phrases.nobody_at_work,
+                (false, true) => phrases.now_follows,
+            };
+            said.push(Announcement::own(Kind::Notice, text));
         }
+        // What came was known before, and a question that is open tells more than it.
+        if !self.told && !self.resumed && self.heard && still.is_empty() {
+            said.extend(how_things_stand(ear).map(|text| Announcement::own(Kind::Status, text)));
+        }
+        said.extend(still);
+        said
+    }
+
+    /// The questions that were open before, and are.
+    fn still_open(&self, ear: &Ear, now: i64) -> Vec<Announcement> {
+        let phrases = ear.phrases();
         let still: Vec<&Question> = ear
             .questions()
             .filter(|question| !question.is_answered && question.is_sure())
             .filter(|question| self.open.contains(&question.number))
             .collect();
         if still.len() > FEW {
-            said.push(Announcement::own(Kind::Ask, phrases.several_still_open(still.len())));
-            return said;
+            return vec![Announcement::own(Kind::Ask, phrases.several_still_open(still.len()))];
         }
         // They name no question by its number: with `--auto` it would be answered again.
-        said.extend(still.into_iter().map(|question| {
+        let told = still.into_iter().map(|question| {
             let left = ear.time_left(question.number, now).unwrap_or_default();
             Announcement::own(Kind::Ask, phrases.still_open(question.number, &question.agent, &left))
-        }));
-        said
+        });
+        told.collect()
     }
 }

@@ -305,10 +305,7 @@ fn status(ear: &Ear, lost: bool, now: i64) -> Vec<Act> {
     if lost {
         lines.push(phrases.status_lost.to_owned());
     }
-    for session in ear.sessions() {
-        let doing = if session.doing.is_empty() { phrases.has_not_said } else { &session.doing };
-        lines.push(phrases.session_does(session.number, &session.agent, doing));
-    }
+    lines.extend(how_things_stand(ear));
     if ear.sessions().next().is_none() {
         lines.push(phrases.nobody_at_work.to_owned());
     }
@@ -324,6 +321,15 @@ fn status(ear: &Ear, lost: bool, now: i64) -> Vec<Act> {
     lines.push(phrases.you_hear(much(phrases, &ear.tastes().verbosity)));
     lines.extend(ear.standing().map(|standing| standing.sentence(phrases)));
     vec![say(Kind::Status, lines.join("\n"))]
+}
+
+/// What each session does.
+pub(super) fn how_things_stand(ear: &Ear) -> impl Iterator<Item = String> {
+    let phrases = ear.phrases();
+    ear.sessions().map(|session| {
+        let doing = if session.doing.is_empty() { phrases.has_not_said } else { &session.doing };
+        phrases.session_does(session.number, &session.agent, doing)
+    })
 }
 
 /// How much is heard.

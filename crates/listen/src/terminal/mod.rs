@@ -12,6 +12,8 @@ mod conversation;
 mod printed;
 #[cfg(test)]
 mod promptly;
+#[cfg(test)]
+mod returns;
 mod talk;
 mod terms;
 #[cfg(test)]

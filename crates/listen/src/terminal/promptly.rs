@@ -4,14 +4,23 @@ use std::io::Write;
 use std::sync::{Arc, Mutex};
 
 use aaep::SubscriptionId;
+use futures_util::FutureExt;
 
 use super::talk::Talk;
 use super::{Hooks, Settings};
-use crate::client::{Address, Heard};
+use crate::client::{Address, Heard, Lost, Why};
 use crate::{Announcement, Tastes, Voice};
 
 #[derive(Clone, Default)]
-struct Screen(Arc<Mutex<Vec<u8>>>);
+pub(super) struct Screen(Arc<Mutex<Vec<u8>>>);
+
+impl Screen {
+    /// What came since this was asked last.
+    pub(super) fn lines(&self) -> Vec<String> {
+        let bytes = std::mem::take(&mut *self.0.lock().unwrap());
+        String::from_utf8(bytes).unwrap().lines().map(str::to_owned).collect()
+    }
+}
 
 impl Write for Screen {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
@@ -36,10 +45,14 @@ impl Voice for Endless {
     }
 }
 
-fn talk(voice: Option<Box<dyn Voice>>) -> (Talk<Screen>, Screen) {
+pub(super) fn talk(voice: Option<Box<dyn Voice>>) -> (Talk<Screen>, Screen) {
+    talk_to(Address::parse("http://127.0.0.1:1", None).unwrap(), voice)
+}
+
+fn talk_to(address: Address, voice: Option<Box<dyn Voice>>) -> (Talk<Screen>, Screen) {
     let screen = Screen::default();
     let (wishes, _) = tokio::sync::watch::channel(Tastes::default());
-    let settings = Settings::new(Address::parse("http://127.0.0.1:1", None).unwrap());
+    let settings = Settings::new(address);
     let hooks = Hooks { voice, ..Hooks::default() };
     let mut talk = Talk::new(settings, hooks, wishes, screen.clone());
     let subscription = SubscriptionId::parse("sub_1").ok();
@@ -47,7 +60,7 @@ fn talk(voice: Option<Box<dyn Voice>>) -> (Talk<Screen>, Screen) {
     (talk, screen)
 }
 
-fn event(number: usize, kind: &str, rest: &str) -> Heard {
+pub(super) fn event(number: usize, kind: &str, rest: &str) -> Heard {
     Heard::Text(format!(
         r#"{{"@context":"https://aaep-protocol.org/context/v1","type":"aaep:agent.{kind}","event_id":"evt_{number}","session_id":"sess_1","timestamp":"2026-05-24T14:00:00Z","producer":{{"agent_id":"bank"}},{rest}}}"#
     ))
@@ -77,4 +90,15 @@ fn a_voice_that_is_behind_keeps_nothing_from_being_read() {
     let screen = String::from_utf8(screen.0.lock().unwrap().clone()).unwrap();
     let told = screen.lines().filter(|line| line.starts_with("tool: "));
     assert!(told.eq((0..1000).map(|number| format!("tool: Number {number}."))));
+}
+
+#[tokio::test]
+async fn who_types_while_the_connection_is_lost_makes_it_try_now() {
+    let address = Address::parse("http://127.0.0.1:1", None).unwrap();
+    let (mut talk, _) = talk_to(address.clone(), None);
+    talk.typed("status");
+    assert_eq!(address.sooner().now_or_never(), None, "there is a connection");
+    talk.hear(Heard::Lost(Lost::Unreachable(Why::Cut)));
+    talk.typed("status");
+    assert_eq!(address.sooner().now_or_never(), Some(()));
 }

@@ -135,6 +135,7 @@ impl<W: Write> Talk<W> {
             }
             Heard::Lost(lost) => {
                 self.back = None;
+                self.ear.set_aside();
                 if !std::mem::replace(&mut self.lost, true) {
                     let why = lost.why().in_words(phrases);
                     let text = phrases.lost(&why);
@@ -178,6 +179,10 @@ impl<W: Write> Talk<W> {
         // Enter alone is the key that stops speech; only in silence is it told what Enter does not do.
         if line.trim().is_empty() && self.aloud.silence() {
             return;
+        }
+        // Who is there to type is not kept waiting for the next attempt.
+        if self.lost {
+            self.settings.address.try_now();
         }
         let around = Around {
             requests: self.requests.as_ref().map(|_| self.understood.unwrap_or(|_| true)),
@@ -316,21 +321,9 @@ impl<W: Write> Talk<W> {
 
     /// Says what there is to say.
     pub(super) fn look(&mut self) {
-        while let Some(announcement) = self.ear.next(now()) {
-            if let Some(leads) = self.back.as_mut().and_then(|back| back.leads(self.ear.phrases())) {
-                self.say(&leads);
-            }
-            self.say(&announcement);
-            if announcement.kind == Kind::Ask
-                && let Some(number) = announcement.question
-            {
-                self.answer_by_itself(number);
-            }
-        }
-        if let Some(back) = self.back.take_if(|back| back.due() <= Instant::now()) {
-            for announcement in back.ends(&self.ear, now()) {
-                self.say(&announcement);
-            }
+        self.say_all();
+        if self.back.as_ref().is_some_and(|back| back.due() <= Instant::now()) {
+            self.catch_up();
         }
         if let Some(until) = &self.until
             && self.ear.has_ended(until)
@@ -349,6 +342,34 @@ impl<W: Write> Talk<W> {
             self.say(&Announcement::own(Kind::Notice, news));
         }
         self.aloud.speak();
+    }
+
+    fn say_all(&mut self) {
+        while let Some(announcement) = self.ear.next(now()) {
+            if let Some(leads) = self.back.as_mut().and_then(|back| back.leads(self.ear.phrases())) {
+                self.say(&leads);
+            }
+            self.say(&announcement);
+            if announcement.kind == Kind::Ask
+                && let Some(number) = announcement.question
+            {
+                self.answer_by_itself(number);
+            }
+        }
+    }
+
+    /// All that was said meanwhile was heard: what of it, or from before, is held by now holds.
+    fn catch_up(&mut self) {
+        if self.back.as_ref().is_some_and(Back::has_heard) {
+            self.ear.let_go(now());
+            self.say_all();
+        }
+        let Some(back) = self.back.take() else { return };
+        for announcement in back.ends(&self.ear, now()) {
+            self.say(&announcement);
+        }
+        self.ear.let_go(now());
+        self.say_all();
     }
 
     /// With `--auto`, nobody is waited for.

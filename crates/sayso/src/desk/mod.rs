@@ -28,8 +28,9 @@ pub(crate) use sessions::Desk;
 pub(crate) use thread::run;
 
 use crate::error::{Error, Stop};
+use crate::left::Left;
 use crate::redact::Cleaner;
-use crate::track::{Intent, english};
+use crate::track::{Intent, Last};
 
 /// Who is told what came of an order: the hub's words, or for a question its outcome.
 pub(crate) type Reply = oneshot::Sender<Result<String, Error>>;
@@ -78,36 +79,12 @@ impl Drop for Asking<'_> {
 
 /// The end of a session whose agent has let it go.
 fn left() -> Intent {
-    let (code, says) = if std::thread::panicking() {
-        ("AGENT_PANICKED", "The agent broke down; its session was ended.")
-    } else {
-        ("AGENT_LEFT", "The agent stopped in the middle of its work; its session was ended.")
-    };
-    Intent::End { event: errored(code, says), why: LEFT }
+    let how = if std::thread::panicking() { Left::Panicked } else { Left::Dropped };
+    Intent::End { last: Last::Left(how), why: LEFT }
 }
 
 /// What is said of a tool that its agent did not wait for.
 pub(crate) const LEFT: &str = "The agent did not wait for the tool's end; whether it was done is not known.";
-
-/// The last event of a session that was left.
-fn errored(code: &str, says: &str) -> String {
-    let mut out = seal::json::Writer::default();
-    out.open_object();
-    for (name, text) in [
-        ("type", "aaep:agent.session.errored"),
-        ("error_category", "unknown"),
-        ("error_code", code),
-        ("summary_normal", says),
-    ] {
-        out.key(name);
-        out.text(text);
-    }
-    out.key("recoverable");
-    out.boolean(false);
-    english(&mut out);
-    out.close_object();
-    out.finish()
-}
 
 /// A text member of JSON that the hub sent.
 pub(crate) fn member(json: &str, name: &str) -> Option<String> {

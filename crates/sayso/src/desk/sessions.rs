@@ -9,11 +9,12 @@ use seal::ByMade;
 use tokio::sync::{oneshot, watch};
 
 use super::orders::WeakOrders;
-use super::{LEFT, Order, Reply, StartReply, Started, errored, left, member};
+use super::{LEFT, Order, Reply, StartReply, Started, left, member};
 use crate::error::{Error, Stop};
+use crate::left::Left;
 use crate::line::{Call, Line, Number, Told};
 use crate::redact::Cleaner;
-use crate::track::{Intent, Track};
+use crate::track::{Intent, Last, Track};
 
 /// The desk.
 pub(crate) struct Desk {
@@ -191,7 +192,7 @@ impl Desk {
             Told::Resolved { token, outcome } => {
                 if let Some((session, reply)) = self.asked.remove(&token) {
                     if let Some(live) = self.sessions.get_mut(&session) {
-                        live.track.resolved();
+                        live.track.resolved(member(&outcome, "decision").as_deref() == Some("accept"));
                     }
                     self.answer(reply, Ok(outcome));
                 }
@@ -241,10 +242,9 @@ impl Desk {
             }
             (Err(Error::Stopped(_)), _) => self.doubt(session),
             // The agent is gone, or believes that it has ended the session: it is ended for it.
-            (Err(_), Intent::End { event, .. }) if !event.contains(REFUSED) => {
-                let event = errored(REFUSED, "The agent ended its session in a way that breaks the rules.");
-                let last = Job { intent: Intent::End { event, why: LEFT }, reply: None };
-                live.waiting.push_front(last);
+            (Err(_), Intent::End { last, .. }) if !matches!(last, Last::Left(Left::Refused)) => {
+                let intent = Intent::End { last: Last::Left(Left::Refused), why: LEFT };
+                live.waiting.push_front(Job { intent, reply: None });
             }
             // Not even that was taken; the hub's lease ends it.
             (Err(_), Intent::End { .. }) => self.over(session, Stop::Other),
@@ -326,9 +326,6 @@ impl Desk {
         }
     }
 }
-
-/// The error code of a session whose own last word was refused.
-const REFUSED: &str = "LAST_WORD_REFUSED";
 
 fn lost() -> Error {
     Error::Unreachable("the connection is lost".to_owned())

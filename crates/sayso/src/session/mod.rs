@@ -23,7 +23,7 @@ use crate::desk::{Asking, LEFT, Started};
 use crate::error::{CallError, Error, Stop};
 use crate::question::{Clarified, Question};
 use crate::redact::Cleaner;
-use crate::track::{Intent, Piece};
+use crate::track::{Intent, Last, Piece};
 use crate::words::Words;
 
 /// No more bytes of an output go to the hub at once.
@@ -305,7 +305,7 @@ impl Session {
 
     async fn spend(&self, granted: Granted) -> Result<(Tool<'_>, String), Error> {
         let spent = granted.spend(&self.started.id, &self.cleaner)?;
-        let open = Tool::open(self, spent.tool, &spent.payload).await?;
+        let open = Tool::open(self, spent.tool, &spent.payload, true).await?;
         Ok((open, spent.arguments))
     }
 
@@ -479,7 +479,7 @@ impl Session {
     async fn end(mut self, event: String) -> Result<(), Error> {
         // Ordered before it is awaited: a future that is dropped from here on takes nothing back.
         self.started.ended = true;
-        self.say(Intent::End { event, why: LEFT }).await.map(drop)
+        self.say(Intent::End { last: Last::Said(event), why: LEFT }).await.map(drop)
     }
 }
 

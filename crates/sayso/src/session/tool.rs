@@ -146,7 +146,7 @@ impl<'s> Call<'s> {
             words.write_beside(&mut out, cleaner, "args_summary", arguments);
         }
         out.close_object();
-        Tool::open(self.session, self.tool, &out.finish()).await
+        Tool::open(self.session, self.tool, &out.finish(), false).await
     }
 
     /// Says that the tool runs, runs it, and says how it ended. It is dropped when its time is over, or when the person
@@ -207,8 +207,13 @@ pub struct Tool<'s> {
 }
 
 impl<'s> Tool<'s> {
-    /// Says that a tool runs; `payload` is an object of all but the type, the tool and the call.
-    pub(super) async fn open(session: &'s Session, tool: String, payload: &str) -> Result<Self, Error> {
+    /// Says that a tool runs, by a yes or without; `payload` is an object of all but the type, the tool and the call.
+    pub(super) async fn open(
+        session: &'s Session,
+        tool: String,
+        payload: &str,
+        spends: bool,
+    ) -> Result<Self, Error> {
         let call = format!("call_{}", session.calls.fetch_add(1, Ordering::Relaxed) + 1);
         let event = Session::event("aaep:agent.tool.invoked", |out| {
             for (name, text) in [("tool", &tool), ("tool_call_id", &call)] {
@@ -225,7 +230,7 @@ impl<'s> Tool<'s> {
         });
         // Made before it is said: if this future is dropped meanwhile, the call is closed all the same.
         let open = Self { session, name: tool, call, since: Instant::now(), open: true, success: None };
-        let intent = Intent::Invoke { call: open.call.clone(), tool: open.name.clone(), event };
+        let intent = Intent::Invoke { call: open.call.clone(), tool: open.name.clone(), event, spends };
         match session.say(intent).await {
             Ok(_) => Ok(open),
             Err(error) => {

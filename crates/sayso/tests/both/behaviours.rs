@@ -155,6 +155,28 @@ pub(crate) async fn a_dropped_session_is_closed_honestly(mut stage: Stage) {
     assert_eq!(heard.last().unwrap()["error_code"], "AGENT_LEFT");
 }
 
+pub(crate) async fn of_a_yes_that_was_not_used_it_is_told_so(mut stage: Stage) {
+    let unused =
+        "It had a yes and never said that it used it, so nothing is known to have been done with it.";
+    for uses in [false, true] {
+        let session = stage.session().await;
+        let answers = async {
+            let asked = stage.person.hears_until("awaiting.confirmation").await.pop().unwrap();
+            stage.person.answers(&asked, "accept").await;
+        };
+        let (answer, ()) = tokio::join!(session.ask(sending()), answers);
+        let Answer::Granted(granted) = answer.unwrap() else { panic!("refused") };
+        if uses {
+            session.begin(granted).await.unwrap().done("Sent.").await.unwrap();
+        }
+        drop(session);
+        let last = stage.person.hears_until("session.errored").await.pop().unwrap();
+        let said = last["summary_normal"].as_str().unwrap();
+        assert!(said.starts_with("The agent stopped in the middle of its work"), "{said}");
+        assert_eq!(said.ends_with(unused), !uses, "{said}");
+    }
+}
+
 pub(crate) async fn a_panic_is_told(mut stage: Stage) {
     let session = stage.session().await;
     let agent = tokio::spawn(async move {

@@ -44,6 +44,7 @@ on_both! {
         what_breaks_a_rule_is_refused_by_its_id
         a_last_word_that_breaks_a_rule_ends_the_session_all_the_same
         a_dropped_session_is_closed_honestly
+        of_a_yes_that_was_not_used_it_is_told_so
         a_panic_is_told
         a_cancelled_future_closes_its_tool
         a_tool_that_fails_or_is_slow_is_told

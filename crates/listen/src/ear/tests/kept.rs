@@ -99,3 +99,16 @@ fn a_session_that_is_not_told_again_after_a_gap_is_over_by_itself() {
     stage.hear_text(r#"{"type":"sayso:gap","subscription_id":"sub_1","last_event_id":"evt_1"}"#);
     assert_eq!(stage.pass(UNSURE), ["session: Bank is over. How it ended was not heard."]);
 }
+
+#[test]
+fn what_was_held_is_not_said_while_the_connection_is_lost() {
+    let mut stage = Stage::new();
+    stage.hear("session.started", r#""summary_normal":"Hello.""#);
+    stage.hear("state.changed", r#""from_state":"idle","to_state":"thinking""#);
+    stage.hear("progress.updated", r#""progress":{"percent":10}"#);
+    stage.hear("progress.updated", r#""progress":{"percent":20}"#);
+    stage.ear.set_aside();
+    assert!(stage.pass(60_000).is_empty());
+    stage.ear.let_go(stage.now);
+    assert_eq!(stage.said(), ["agent: Bank is thinking.", "progress: 20 percent."]);
+}

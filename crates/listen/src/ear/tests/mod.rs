@@ -15,6 +15,7 @@ mod told;
 use aaep::event::{Decision, Verbosity};
 use proptest::prelude::*;
 
+use super::away::UNSURE;
 use super::tell::{PROGRESS, STATE_LASTS};
 use super::*;
 
