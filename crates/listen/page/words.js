@@ -119,7 +119,7 @@ export function tell(event, verbosity) {
     case "handoff.requested":
       return [own(phrases.handingOver), ...(said.length > 0 ? said : [theirs(event, event.reason ?? "")])];
     default:
-      return [own(phrases.event(kind(event).replaceAll(/[._:]/g, " "))), ...or(phrases.unknown)];
+      return [own(phrases.event(harmless(kind(event)).replaceAll(/[._:]/g, " "))), ...or(phrases.unknown)];
   }
 }
 

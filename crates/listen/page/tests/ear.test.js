@@ -3,41 +3,7 @@ import { test } from "node:test";
 
 import { Ear, MOST_QUESTIONS, MOST_SESSIONS, REMEMBERED } from "../ear.js";
 import { plain } from "../words.js";
-
-let last = 0;
-
-function event(type, more = {}) {
-  last += 1;
-  return {
-    type: `aaep:agent.${type}`,
-    event_id: `evt_${last}`,
-    session_id: "sess_1",
-    timestamp: new Date(1000 * last).toISOString(),
-    producer: { agent_id: "bank", agent_name: "Bank" },
-    localization_hints: { primary_language: "en" },
-    ...more,
-  };
-}
-
-const started = (more) => event("session.started", { summary_normal: "Paying Ben.", ...more });
-const confirmation = (more) =>
-  event("awaiting.confirmation", {
-    action: "Send 5 euro to Ben.",
-    consequence: "The money is gone.",
-    reply_token: "rpl_1",
-    timeout_seconds: 120,
-    default_decision: "reject",
-    risk_level: "high",
-    irreversible: true,
-    urgency: "critical",
-    ...more,
-  });
-const resolution = (sayso, more) =>
-  event("state.changed", { from_state: "awaiting_input", to_state: "thinking", extensions: { sayso }, ...more });
-
-const says = (effects) => effects.filter((effect) => effect.say).map((effect) => plain(effect.say.parts));
-const logs = (effects) => effects.filter((effect) => effect.log).map((effect) => plain(effect.log.parts));
-const hear = (ear, ...events) => events.flatMap((one) => ear.hear(one, 1000 * last));
+import { confirmation, event, hear, logs, now, pass, resolution, says, started } from "./samples.js";
 
 test("an event that comes twice is heard once", () => {
   const ear = new Ear();
@@ -143,17 +109,56 @@ test("pieces of a word are held until there is a boundary; each word is heard on
   assert.deepEqual(logs(effects), ["Hello there.", "Bye"]);
 });
 
+test("what two agents write at once is not mixed", () => {
+  const ear = new Ear();
+  const piece = (session, chunk, hint) => event("output.streaming", { session_id: session, chunk, coalesce_hint: hint, output_id: "out_1", complete: false });
+  hear(ear, piece("sess_a", "To ", "none"), piece("sess_b", "For ", "none"));
+  assert.match(says(hear(ear, piece("sess_a", "Ada.", "sentence")))[0], /To Ada\.$/);
+  assert.match(says(hear(ear, piece("sess_b", "Ben.", "sentence")))[0], /For Ben\.$/);
+  assert.deepEqual(hear(ear, piece("sess_b", " ", "sentence")).filter((effect) => effect.say ?? effect.log), [], "nothing is nothing to say");
+});
+
+test("what is held for its boundary is bounded", () => {
+  const ear = new Ear();
+  const piece = () => event("output.streaming", { chunk: "x".repeat(1000), coalesce_hint: "none", output_id: "out_1", complete: false });
+  const said = Array.from({ length: 20 }, () => says(hear(ear, piece()))).flat();
+  assert.deepEqual(said.map((one) => one.length), [17000]);
+});
+
+test("what is critical is said as such, whatever it is", () => {
+  for (const type of ["session.errored", "tool.completed", "handoff.requested", "output.streaming"]) {
+    for (const urgency of ["critical", "normal"]) {
+      const said = hear(new Ear(), event(type, { summary_normal: "Broken.", chunk: "Broken.", urgency })).find((effect) => effect.say).say;
+      assert.equal(said.critical, urgency === "critical", type);
+    }
+  }
+});
+
+test("who speaks is said where more than one could", () => {
+  const ear = new Ear();
+  const tool = (session, name) => event("tool.invoked", { session_id: session, tool: "x", summary_normal: "Looking.", producer: { agent_id: name, agent_name: name } });
+  const begins = (session, name, title) => started({ session_id: session, summary_normal: title, producer: { agent_id: name, agent_name: name } });
+  hear(ear, begins("sess_1", "Bank", "Paying Ben."));
+  assert.deepEqual(says(hear(ear, tool("sess_1", "Bank"))), ["Tool: Looking."]);
+  hear(ear, begins("sess_2", "Post", "Writing to Ann."));
+  assert.deepEqual(says(hear(ear, tool("sess_1", "Bank"), tool("sess_2", "Post"))), ["Bank: Tool: Looking.", "Post: Tool: Looking."]);
+  hear(ear, begins("sess_3", "Post", "Writing to Chi."));
+  assert.deepEqual(says(hear(ear, tool("sess_2", "Post"))), ["Post: Writing to Ann. Tool: Looking."], "of two by the same name also what it does");
+  hear(ear, event("session.completed", { session_id: "sess_2" }), event("session.completed", { session_id: "sess_3" }));
+  assert.deepEqual(says(hear(ear, tool("sess_1", "Bank"))), ["Tool: Looking."]);
+});
+
 test("states are told only if they last, and those of a question, tool or end take their place", () => {
   const ear = new Ear();
   const state = (from, to) => event("state.changed", { from_state: from, to_state: to });
   const effects = hear(ear, started(), state("idle", "thinking"));
   const said = effects.find((effect) => effect.say?.key?.startsWith("state")).say;
-  assert.ok(said.from > 1000 * last && said.stale);
+  assert.ok(said.from > now() && said.stale);
   assert.deepEqual(hear(ear, event("tool.invoked", { tool: "pay", summary_normal: "Paying." })).filter((effect) => effect.hush).map((effect) => effect.hush), ["sess_1"]);
   ear.quiet = true;
   const quiet = hear(ear, state("thinking", "frobnicating_now")).find((effect) => effect.say).say;
   assert.equal(plain(quiet.parts), "State frobnicating now.");
-  assert.ok(quiet.from >= 1000 * last + 30000, "quiet, but not for ever");
+  assert.ok(quiet.from >= now() + 30000, "quiet, but not for ever");
   assert.deepEqual(says(hear(ear, state("x", "awaiting_input"))), [], "the question itself follows");
 });
 
@@ -294,7 +299,7 @@ test("who joins late has the time that is left", () => {
   const ear = new Ear();
   const question = confirmation();
   const asked = Date.parse(question.timestamp);
-  last += 150;
+  pass(150);
   hear(ear, event("state.changed", { from_state: "awaiting_input", to_state: "awaiting_input" }));
   assert.deepEqual(says(hear(ear, moreTime(asked + 240000))), []);
   const [said] = says(hear(ear, question));
@@ -304,11 +309,11 @@ test("who joins late has the time that is left", () => {
 test("after a loss that was told it is said what is still open", () => {
   const ear = new Ear();
   hear(ear, started(), confirmation());
-  const now = 1000 * last;
+  const then = now();
   const back = (how, told, ...events) => {
-    ear.catchUp(how, now, told);
+    ear.catchUp(how, then, told);
     const effects = hear(ear, ...events);
-    return says([...effects, ...ear.caughtUp(now)]);
+    return says([...effects, ...ear.caughtUp(then)]);
   };
   assert.deepEqual(back("again", true), ["This question is still open: Send 5 euro to Ben. About 2 minutes are left."]);
   assert.deepEqual(back("again", false), [], "a loss that nobody noticed");
