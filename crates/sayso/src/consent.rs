@@ -173,8 +173,8 @@ impl Action {
         let mut out = Writer::default();
         out.open_object();
         let (action, consequence) = (self.says.cleaned(cleaner), self.consequence.cleaned(cleaner));
-        action.write_as(&mut out, cleaner, "action");
-        consequence.write_as(&mut out, cleaner, "consequence");
+        action.write_as(&mut out, "action");
+        consequence.write_as(&mut out, "consequence");
         let summary = self.summary.clone().unwrap_or_else(|| action.then(&consequence));
         summary.write(&mut out, cleaner);
         out.key("timeout_seconds");
@@ -433,7 +433,7 @@ impl Granted {
         out.key("arguments");
         out.raw(&arguments);
         danger(&mut out, risk, irreversible);
-        says.write_as(&mut out, cleaner, "summary_normal");
+        says.cleaned(cleaner).write_as(&mut out, "summary_normal");
         out.close_object();
         Ok(Spent { tool, arguments, payload: out.finish() })
     }

@@ -111,8 +111,10 @@ impl Question {
         let mut out = Writer::default();
         out.open_object();
         let question = cleaner.clean(&self.says);
-        cleaner.write(&mut out, "question", &question);
-        cleaner.write(&mut out, "summary_normal", &question);
+        for name in ["question", "summary_normal"] {
+            out.key(name);
+            out.text(&question);
+        }
         if let Some(context) = &self.context {
             cleaner.write(&mut out, "context", context);
         }

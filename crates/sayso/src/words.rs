@@ -91,22 +91,7 @@ impl Words {
 
     /// The three summaries, without secrets.
     pub(crate) fn write(&self, out: &mut Writer, cleaner: &Cleaner) {
-        if self.terse.is_some() {
-            self.write_each(out, cleaner, "summary_terse", |words| {
-                words.terse.as_ref().unwrap_or(&words.normal)
-            });
-        }
-        self.write_as(out, cleaner, "summary_normal");
-        if self.detailed.is_some() {
-            self.write_each(out, cleaner, "summary_detailed", |words| {
-                words.detailed.as_ref().unwrap_or(&words.normal)
-            });
-        }
-    }
-
-    /// The normal words as a member of this name, without secrets.
-    pub(crate) fn write_as(&self, out: &mut Writer, cleaner: &Cleaner, name: &str) {
-        self.write_each(out, cleaner, name, |words| &words.normal);
+        self.cleaned(cleaner).write(out);
     }
 
     /// Something that is the same in all languages of these words. Without it, no other language would be whole.
@@ -120,43 +105,71 @@ impl Words {
         }
     }
 
-    fn write_each(&self, out: &mut Writer, cleaner: &Cleaner, name: &str, of: impl Fn(&Self) -> &String) {
-        cleaner.write(out, name, of(self));
+    /// Itself without secrets. They are looked for and counted once, however often it is told.
+    pub(crate) fn cleaned(&self, cleaner: &Cleaner) -> Clean<'_> {
+        self.cleaned_like(self, cleaner)
+    }
+
+    /// The same in the lengths in which those first words are said.
+    fn cleaned_like<'w>(&'w self, first: &Self, cleaner: &Cleaner) -> Clean<'w> {
+        let clean = |is_said: bool, text: &'w Option<String>| {
+            text.as_ref().filter(|_| is_said).map(|text| cleaner.clean(text))
+        };
+        let others = self.others.iter();
+        Clean {
+            normal: cleaner.clean(&self.normal),
+            terse: clean(first.terse.is_some(), &self.terse),
+            detailed: clean(first.detailed.is_some(), &self.detailed),
+            others: others.map(|(tag, words)| (tag.as_str(), words.cleaned_like(first, cleaner))).collect(),
+        }
+    }
+}
+
+/// Words without secrets: nothing has to be looked for in them again.
+pub(crate) struct Clean<'w> {
+    normal: Cow<'w, str>,
+    terse: Option<Cow<'w, str>>,
+    detailed: Option<Cow<'w, str>>,
+    others: Vec<(&'w str, Clean<'w>)>,
+}
+
+impl Clean<'_> {
+    /// The three summaries.
+    pub(crate) fn write(&self, out: &mut Writer) {
+        if self.terse.is_some() {
+            self.write_each(out, "summary_terse", |words| words.terse.as_ref().unwrap_or(&words.normal));
+        }
+        self.write_as(out, "summary_normal");
+        if self.detailed.is_some() {
+            self.write_each(out, "summary_detailed", |words| {
+                words.detailed.as_ref().unwrap_or(&words.normal)
+            });
+        }
+    }
+
+    /// The normal words as a member of this name.
+    pub(crate) fn write_as(&self, out: &mut Writer, name: &str) {
+        self.write_each(out, name, |words| &words.normal);
+    }
+
+    fn write_each<'c>(&'c self, out: &mut Writer, name: &str, of: impl Fn(&'c Self) -> &'c str) {
+        out.key(name);
+        out.text(of(self));
         for (tag, other) in &self.others {
-            cleaner.write(out, &variant(name, tag), of(other));
+            out.key(&variant(name, tag));
+            out.text(of(other));
         }
     }
 
     /// These words and others behind them, in the languages that both are in.
-    pub(crate) fn then(&self, after: &Self) -> Self {
-        let mut both = Self::new(format!("{} {}", self.normal, after.normal));
+    pub(crate) fn then(&self, after: &Self) -> Words {
+        let mut both = Words::new(format!("{} {}", self.normal, after.normal));
         for (tag, other) in &self.others {
             if let Some((_, next)) = after.others.iter().find(|(known, _)| known.eq_ignore_ascii_case(tag)) {
-                both = both.in_language(tag, format!("{} {}", other.normal, next.normal));
+                both = both.in_language(*tag, format!("{} {}", other.normal, next.normal));
             }
         }
         both
-    }
-
-    /// Itself without secrets, for what is told twice: they are counted once.
-    pub(crate) fn cleaned(&self, cleaner: &Cleaner) -> Cow<'_, Self> {
-        let clean = |text: &String| cleaner.clean(text).into_owned();
-        let normal = match cleaner.clean(&self.normal) {
-            // Nearly all are so.
-            Cow::Borrowed(_) if self.is_one_text() => return Cow::Borrowed(self),
-            normal => normal.into_owned(),
-        };
-        let others = self.others.iter();
-        Cow::Owned(Self {
-            normal,
-            terse: self.terse.as_ref().map(clean),
-            detailed: self.detailed.as_ref().map(clean),
-            others: others.map(|(tag, words)| (tag.clone(), words.cleaned(cleaner).into_owned())).collect(),
-        })
-    }
-
-    fn is_one_text(&self) -> bool {
-        self.terse.is_none() && self.detailed.is_none() && self.others.is_empty()
     }
 
     pub(crate) fn normal(&self) -> &str {

@@ -431,14 +431,16 @@ impl Session {
     }
 
     async fn state(&self, to: &'static str, words: &Words) -> Result<(), Error> {
-        let words = &words.cleaned(&self.cleaner);
+        let words = words.cleaned(&self.cleaner);
         let event = Self::event("aaep:agent.state.changed", |out| {
             out.key("to_state");
             out.text(to);
-            words.write(out, &self.cleaner);
+            words.write(out);
         });
-        let instead = Progress::says(words.clone().into_owned());
-        let instead = Self::event("aaep:agent.progress.updated", |out| instead.write(out, &self.cleaner));
+        let instead = Self::event("aaep:agent.progress.updated", |out| {
+            say::progress(&words, |_| {}, out, &self.cleaner);
+        });
+        drop(words);
         self.say(Intent::State { to, event, instead }).await.map(drop)
     }
 

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use seal::json::Writer;
 
 use crate::redact::Cleaner;
-use crate::words::Words;
+use crate::words::{Clean, Words};
 
 /// How far the work has come (§4.2.2).
 ///
@@ -60,23 +60,42 @@ impl Progress {
     }
 
     pub(super) fn write(&self, out: &mut Writer, cleaner: &Cleaner) {
-        out.key("progress");
-        out.open_object();
-        if let Some(percent) = self.percent {
-            out.key("percent");
-            out.number(percent);
-        }
-        if let Some((step, of)) = self.step {
-            for (name, number) in [("step", step), ("total_steps", of)] {
-                out.key(name);
-                out.integer(i64::try_from(number).unwrap_or(i64::MAX));
+        let numbers = |out: &mut Writer| {
+            if let Some(percent) = self.percent {
+                out.key("percent");
+                out.number(percent);
             }
-        }
-        let words = self.words.cleaned(cleaner);
-        cleaner.write(out, "description", &short(words.normal()));
-        out.close_object();
-        words.write(out, cleaner);
+            if let Some((step, of)) = self.step {
+                for (name, number) in [("step", step), ("total_steps", of)] {
+                    out.key(name);
+                    out.integer(i64::try_from(number).unwrap_or(i64::MAX));
+                }
+            }
+        };
+        progress(&self.words.cleaned(cleaner), numbers, out, cleaner);
     }
+}
+
+/// How far the work has come, in numbers and in words.
+pub(super) fn progress(
+    words: &Clean<'_>,
+    numbers: impl FnOnce(&mut Writer),
+    out: &mut Writer,
+    cleaner: &Cleaner,
+) {
+    out.key("progress");
+    out.open_object();
+    numbers(out);
+    match short(words.normal()) {
+        Cow::Borrowed(whole) => {
+            out.key("description");
+            out.text(whole);
+        }
+        // What stands at a cut may look like something else than it did in the middle.
+        Cow::Owned(cut) => cleaner.write(out, "description", &cut),
+    }
+    out.close_object();
+    words.write(out);
 }
 
 /// What kind of failure it is (§4.1.3).
@@ -260,8 +279,10 @@ impl HandOff {
             Target::EscalationQueue => "escalation_queue",
         });
         let reason = cleaner.clean(&self.reason);
-        cleaner.write(out, "reason", &reason);
-        cleaner.write(out, "summary_normal", &reason);
+        for name in ["reason", "summary_normal"] {
+            out.key(name);
+            out.text(&reason);
+        }
         if let Some(uri) = &self.uri {
             out.key("target_uri");
             out.text(uri);
