@@ -8,8 +8,16 @@ use crate::stage::{command, root};
 const CARGO_FUZZ: &str = "0.13.2";
 const NCHAN: &str = "/usr/lib/nginx/modules/ngx_nchan_module.so";
 
+/// What a whole run writes into the target folder, and what its packages take, in GB.
+const ROOM: u64 = 8;
+
 /// Installs what is missing.
 pub(crate) fn run() -> Result<(), String> {
+    if let Some(free) = free_room().filter(|free| *free < ROOM) {
+        println!(
+            "The disk has {free} GB free, and all of this takes up to {ROOM}: what fails may fail for that."
+        );
+    }
     let missing: Vec<String> =
         [component("rustfmt", "fmt"), component("clippy", "clippy"), compiler(), strace(), cargo_fuzz()]
             .into_iter()
@@ -24,6 +32,14 @@ pub(crate) fn run() -> Result<(), String> {
     }
     println!("{told}; what needs it will fail");
     Ok(())
+}
+
+/// What the disk has left, in GB, where that can be found out.
+fn free_room() -> Option<u64> {
+    let told = Command::new("df").arg("-Pk").arg(root()).output().ok()?;
+    let told = String::from_utf8(told.stdout).ok()?;
+    let free: u64 = told.lines().nth(1)?.split_ascii_whitespace().nth(3)?.parse().ok()?;
+    Some(free / (1024 * 1024))
 }
 
 /// Whether nobody is there to read what could not be had.
