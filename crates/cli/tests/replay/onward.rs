@@ -3,9 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use crate::hub::{Hub, address_of_its_own};
-use crate::lost::{calls, says, works};
+use crate::lost::{calls, ends_whole, works};
 use crate::recorder::{Recorder, kinds, lines};
-use crate::sayso::sayso;
 
 /// A hub that can be started again, and what is recorded of it.
 struct Place {
@@ -71,17 +70,7 @@ fn goes_on(url: &str, place: &Place) {
         recorder.signal("-CONT");
         recorder.says("Connected again; the recording goes on where it was.");
     }
-    says(&client, &session, r#"{"type":"aaep:agent.session.completed","summary_normal":"Done."}"#);
-    recorder.has("session.completed", 1);
-    let (code, said) = recorder.stop("-TERM");
-    assert_eq!(code, Some(0));
-    assert!(!said.iter().any(|line| line.contains("gap")), "{said:?}");
-    let expected: Vec<_> = (1..=call)
-        .flat_map(|call| [format!("call_{call} invoked"), format!("call_{call} completed")])
-        .collect();
-    assert_eq!(calls(&file), expected);
-    let checked = sayso(&["validate", text(&file)], "");
-    assert_eq!(checked.code, 0, "{}", checked.out);
+    ends_whole(&client, &session, recorder, &file, call);
     // What only tells where one is is not what an agent said.
     assert!(!kinds(&file).iter().any(|kind| kind.starts_with("sayso:")), "{:?}", kinds(&file));
     let subscriptions = lines(&file).into_iter().filter(|line| line["type"] == "subscription.accepted");
