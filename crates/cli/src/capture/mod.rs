@@ -88,7 +88,7 @@ fn captured(arguments: &Arguments) -> Result<(), String> {
         .enable_all()
         .build()
         .map_err(|error| format!("cannot start: {}", in_words(&error)))?;
-    runtime.block_on(Capture::new(address, file, twice).run(request))
+    runtime.block_on(Capture::new(address, file, twice, arguments.append).run(request))
 }
 
 /// What a recording has already: who joins late is told again what holds, by the same ids.
@@ -124,6 +124,8 @@ struct Capture {
     /// A notice that the subscription is over. It is written when that holds: who is let in again was not let go.
     closing: Option<String>,
     lost: bool,
+    /// The file has a recording already.
+    added: bool,
     /// There was a connection.
     opened: bool,
     events: u64,
@@ -132,9 +134,10 @@ struct Capture {
 }
 
 impl Capture {
-    fn new(address: Address, file: File, twice: Twice) -> Self {
+    fn new(address: Address, file: File, twice: Twice, added: bool) -> Self {
         Self {
             address,
+            added,
             twice,
             tape: Tape::default(),
             subscription: None,
@@ -220,6 +223,9 @@ impl Capture {
         match (std::mem::take(&mut self.lost), resumed) {
             (false, _) => {
                 tell(&format!("Recording {} into {}.", self.address.url(), self.file.name()));
+                if self.added {
+                    tell("It is added to what is there. What was said while nobody recorded is not in it.");
+                }
                 if !known {
                     tell(
                         "This is an agent by itself, without a hub: what it says while there is no connection is lost.",

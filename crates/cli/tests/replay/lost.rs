@@ -170,6 +170,7 @@ fn a_recorder_that_was_killed_goes_on_in_the_same_file_and_repeats_nothing() {
     recorder.has("awaiting.confirmation", 1);
     assert_eq!(recorder.stop("-KILL").0, None);
     let recorder = Recorder::starts(&url, &file, &["--append"]);
+    recorder.says("What was said while nobody recorded is not in it.");
     // The hub asks again whoever joins late.
     works(&client, &session, 2);
     recorder.has("tool.completed", 2);
