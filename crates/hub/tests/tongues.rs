@@ -66,7 +66,11 @@ fn that_the_person_stopped_it_is_told_in_each_language() {
     );
     assert_eq!(stage.ask_hub(&listener("en", &[]), Command::Say { text }), Answer::Done);
     let wanted = [
-        ["The person stopped the session. The tool was not done.", "The person stopped the session.", "en"],
+        [
+            "The person stopped the session. The tool had not finished.",
+            "The person stopped the session.",
+            "en",
+        ],
         ["La persona paró la sesión. La herramienta no terminó.", "La persona paró la sesión.", "es"],
         ["Ènìyàn náà dá ìjókòó náà dúró. Irinṣẹ́ náà kò parí.", "Ènìyàn náà dá ìjókòó náà dúró.", "yo"],
     ];
@@ -79,7 +83,7 @@ fn that_the_agent_is_gone_is_told_in_each_language() {
     stage.wait(hub::Limits::default().lease + 1);
     let wanted = [
         [
-            "The agent is gone. The tool was not done.",
+            "The agent is gone. The tool had not finished.",
             "The agent is gone; its session was ended for it. Whether what it was doing got done is not known.",
             "en",
         ],
@@ -95,6 +99,58 @@ fn that_the_agent_is_gone_is_told_in_each_language() {
         ],
     ];
     assert_eq!(ends(&mut stage, &ears), wanted);
+}
+
+#[test]
+fn of_a_yes_that_was_not_used_each_language_is_told_so() {
+    let unused = [
+        "It had a yes and never said that it used it, so nothing is known to have been done with it.",
+        "Tenía un sí y nunca dijo que lo usara, así que no consta que se hiciera nada con él.",
+        "Ó ti gba bẹ́ẹ̀ni, kò sì sọ rí pé òun lò ó, nítorí náà a kò mọ̀ pé a fi ṣe ohunkóhun.",
+    ];
+    let in_short = [
+        "A yes is not known to have been used.",
+        "No consta que se usara un sí.",
+        "A kò mọ̀ pé ó lo bẹ́ẹ̀ni kan.",
+    ];
+    for stops in [false, true] {
+        let (mut stage, ears, session) = scene();
+        let Answer::Made(asked) = stage.confirm(&agent("bank"), &session, TRANSFER) else { panic!() };
+        let (_, subscription) = ears.first().unwrap();
+        stage.reply(&listener("en", &[]), subscription, &text_of(&asked, "reply_token"), "accept");
+        if stops {
+            let at = aaep::Timestamp::from_unix_millis(stage.now).unwrap();
+            let text = format!(
+                r#"{{"type":"sayso:session.stop","session_id":"{session}","subscription_id":"{subscription}","timestamp":"{at}"}}"#
+            );
+            assert_eq!(stage.ask_hub(&listener("en", &[]), Command::Say { text }), Answer::Done);
+        } else {
+            stage.wait(hub::Limits::default().lease + 1);
+        }
+        for (at, (ear, _)) in ears.iter().enumerate() {
+            let last = stage.heard(*ear).pop().unwrap();
+            assert!(text_of(&last, "summary_normal").ends_with(unused[at]), "{last}");
+            assert!(text_of(&last, "summary_terse").ends_with(in_short[at]), "{last}");
+        }
+    }
+}
+
+#[test]
+fn a_yes_to_what_does_little_harm_was_used_if_that_was_begun() {
+    let harmless = r#"{"action":"Book a room.","consequence":"It can be cancelled.","risk_level":"low","timeout_seconds":180,"default_decision":"reject","tool":"book","arguments":{"room":"7"}}"#;
+    for (room, used) in [("7", true), ("8", false)] {
+        let (mut stage, ears, session) = scene();
+        let Answer::Made(asked) = stage.confirm(&agent("bank"), &session, harmless) else { panic!() };
+        let (ear, subscription) = ears.first().unwrap();
+        stage.reply(&listener("en", &[]), subscription, &text_of(&asked, "reply_token"), "accept");
+        let call = format!(
+            r#"{{"type":"aaep:agent.tool.invoked","tool":"book","tool_call_id":"call_2","arguments":{{"room":"{room}"}},"summary_normal":"Booking."}}"#
+        );
+        assert!(matches!(stage.publish(&agent("bank"), &session, &[&call]), Answer::Found(_)));
+        stage.wait(hub::Limits::default().lease + 1);
+        let last = stage.heard(*ear).pop().unwrap();
+        assert_eq!(last.contains("It had a yes"), !used, "{last}");
+    }
 }
 
 #[test]

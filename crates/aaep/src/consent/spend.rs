@@ -51,6 +51,18 @@ impl<H: BuildHasher> Questions<H> {
         Ok(self.hold(Decided::one(question, Outcome::Spent(spent))))
     }
 
+    /// The accepted question that covers this call, if one does. It is not spent: what could do little harm needs no consent,
+    /// and may be done on one all the same.
+    pub fn covering(&self, call: &Call<'_>) -> Option<&ReplyToken> {
+        let digest = call.arguments.and_then(|arguments| Action::new(call.tool, arguments).ok());
+        let digest = digest.map(|action| action.digest());
+        let found = match call.token {
+            Some(token) => self.named(token, call, digest),
+            None => self.fitting(call, digest),
+        };
+        found.ok().map(|question| &question.token)
+    }
+
     fn named(
         &self,
         token: &ReplyToken,

@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use aaep::SessionId;
 use aaep::json::{Kind, Tape, Value, Writer};
 use aaep::session::Session;
+use aaep::{ReplyToken, SessionId};
 use seal::Digest;
 
 use super::tongues::End;
@@ -42,6 +42,8 @@ pub(super) struct Live {
     pub(super) tools: OpenTools,
     /// Outputs that are open, and how many code points each has.
     pub(super) outputs: OpenOutputs,
+    /// Consents on which something was done that did not need them.
+    pub(super) used: Vec<ReplyToken>,
 }
 
 pub(super) type OpenTools = BTreeSet<(Box<str>, Option<Box<str>>)>;
@@ -92,6 +94,7 @@ impl Core {
             looked_at: now.saturating_add(self.limits.lease),
             tools: BTreeSet::new(),
             outputs: BTreeMap::new(),
+            used: Vec::new(),
         };
         self.staged.writes.push(Write::SessionOpened {
             id: (*id).into(),
@@ -264,6 +267,7 @@ impl Live {
             looked_at: lease,
             tools: BTreeSet::new(),
             outputs: BTreeMap::new(),
+            used: Vec::new(),
         })
     }
 }

@@ -174,7 +174,8 @@ impl Core {
                     self.tell(extended.session.as_str(), &told::more_time(&extended, now), now);
                 }
                 Outcome::Stopped(stopped) => {
-                    self.end_with(stopped.session.as_str(), End::Stopped, now);
+                    let unused_yes = self.has_unused_yes(&stopped.session);
+                    self.end_with(stopped.session.as_str(), End::Stopped { unused_yes }, now);
                 }
                 _ => {}
             }

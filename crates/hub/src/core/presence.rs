@@ -1,7 +1,7 @@
 //! Whether a session's agent is there: what is said of an answer that nobody takes, and of a session that was left.
 
-use aaep::ReplyToken;
-use aaep::consent::{Answer, By, Resolution, Status};
+use aaep::consent::{Answer, By, Call, Resolution, Status};
+use aaep::{ReplyToken, SessionId};
 
 use super::Core;
 use super::tongues::{self, End};
@@ -64,11 +64,23 @@ impl Core {
     /// Ends a session whose agent is gone.
     pub(super) fn end_for_it(&mut self, id: &str, now: i64) {
         let Some(live) = self.sessions.get(id) else { return };
-        let unused = |status| matches!(status, Status::Accepted { .. });
-        let end = End::Gone {
-            under_way: !live.tools.is_empty(),
-            unused_yes: self.questions.of_session(&live.id).any(|question| unused(question.status)),
-        };
+        let end = End::Gone { under_way: !live.tools.is_empty(), unused_yes: self.has_unused_yes(&live.id) };
         self.end_with(id, end, now);
+    }
+
+    /// Whether a person has said yes to something that was never said to be begun.
+    pub(super) fn has_unused_yes(&self, session: &SessionId) -> bool {
+        let used = |token| self.sessions.get(session.as_str()).is_some_and(|live| live.used.contains(token));
+        let accepted = |status| matches!(status, Status::Accepted { .. });
+        self.questions.of_session(session).any(|question| accepted(question.status) && !used(&question.token))
+    }
+
+    /// A call that needs no consent was made on one.
+    pub(super) fn note_use(&mut self, call: &Call<'_>) {
+        if let Some(token) = self.questions.covering(call).cloned()
+            && let Some(live) = self.sessions.get_mut(call.session.as_str())
+        {
+            live.used.push(token);
+        }
     }
 }

@@ -261,7 +261,7 @@ impl Core {
         live.note(&step);
         let (id, agent, person) = (live.id.clone(), live.agent.clone(), live.person.clone());
         if let Body::ToolInvoked { tool, call, irreversible, .. } = &step.body
-            && dangerous
+            && (dangerous || self.has_unused_yes(&id))
         {
             let call = Call {
                 session: &id,
@@ -271,10 +271,14 @@ impl Core {
                 arguments: new.arguments,
                 irreversible: *irreversible,
             };
-            let decided = self.questions.spend(&call).map_err(|why| {
-                Answer::Unlawful(vec![broken(why.rule(*irreversible), "/tool", why.to_string())])
-            })?;
-            self.decide(decided, now);
+            if dangerous {
+                let decided = self.questions.spend(&call).map_err(|why| {
+                    Answer::Unlawful(vec![broken(why.rule(*irreversible), "/tool", why.to_string())])
+                })?;
+                self.decide(decided, now);
+            } else {
+                self.note_use(&call);
+            }
         }
         self.position += 1;
         let body: Arc<str> = new.text.into();

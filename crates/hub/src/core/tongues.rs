@@ -27,7 +27,10 @@ pub(super) enum End {
         unused_yes: bool,
     },
     /// The person stopped it.
-    Stopped,
+    Stopped {
+        /// Likewise.
+        unused_yes: bool,
+    },
 }
 
 impl End {
@@ -40,17 +43,20 @@ impl End {
                 text(writer, "error_code", GONE);
                 writer.key("recoverable");
                 writer.boolean(false);
-                said(writer, "summary_terse", &AGENT_GONE);
-                let mut lines = vec![&IT_IS_GONE];
-                lines.extend(under_way.then_some(&UNKNOWN));
-                lines.extend(unused_yes.then_some(&UNUSED));
-                said_all(writer, "summary_normal", &lines);
+                said_all(
+                    writer,
+                    "summary_terse",
+                    [Some(&AGENT_GONE), unused_yes.then_some(&IN_SHORT_UNUSED)],
+                );
+                let (unknown, unused) = (under_way.then_some(&UNKNOWN), unused_yes.then_some(&UNUSED));
+                said_all(writer, "summary_normal", [Some(&IT_IS_GONE), unknown, unused]);
             }),
-            Self::Stopped => event("aaep:agent.session.cancelled", |writer| {
+            Self::Stopped { unused_yes } => event("aaep:agent.session.cancelled", |writer| {
                 text(writer, "urgency", "normal");
                 text(writer, "cancelled_by", "user");
-                said(writer, "summary_terse", &IN_SHORT_STOPPED);
-                said(writer, "summary_normal", &STOPPED);
+                let in_short = unused_yes.then_some(&IN_SHORT_UNUSED);
+                said_all(writer, "summary_terse", [Some(&IN_SHORT_STOPPED), in_short]);
+                said_all(writer, "summary_normal", [Some(&STOPPED), unused_yes.then_some(&UNUSED)]);
             }),
         }
     }
@@ -59,7 +65,7 @@ impl End {
     pub(super) fn of_tool(self, tool: &str, call: Option<&str>) -> String {
         let (summary, why) = match self {
             Self::Gone { .. } => (&GONE_AND_NOT_DONE, &AGENT_GONE),
-            Self::Stopped => (&STOPPED_AND_NOT_DONE, &STOPPED),
+            Self::Stopped { .. } => (&STOPPED_AND_NOT_DONE, &STOPPED),
         };
         event("aaep:agent.tool.completed", |writer| {
             text(writer, "tool", tool);
@@ -86,9 +92,14 @@ const UNKNOWN: Line = line(
     "A kò mọ̀ bóyá ohun tí ó ń ṣe parí.",
 );
 const UNUSED: Line = line(
-    "It had a yes, and never said that it used it.",
-    "Tenía un sí, y nunca dijo que lo usara.",
-    "Ó ti gba bẹ́ẹ̀ni, kò sì sọ rí pé òun lò ó.",
+    "It had a yes and never said that it used it, so nothing is known to have been done with it.",
+    "Tenía un sí y nunca dijo que lo usara, así que no consta que se hiciera nada con él.",
+    "Ó ti gba bẹ́ẹ̀ni, kò sì sọ rí pé òun lò ó, nítorí náà a kò mọ̀ pé a fi ṣe ohunkóhun.",
+);
+const IN_SHORT_UNUSED: Line = line(
+    "A yes is not known to have been used.",
+    "No consta que se usara un sí.",
+    "A kò mọ̀ pé ó lo bẹ́ẹ̀ni kan.",
 );
 const AWAY: Line = line(
     "The agent is not connected at the moment. It learns of the answer when it is back; until then nothing is done with it.",
@@ -96,17 +107,18 @@ const AWAY: Line = line(
     "Aṣojú náà kò sí lórí ìlà báyìí. Yóò mọ ìdáhùn náà nígbà tí ó bá padà; títí di ìgbà náà a kò ní fi ṣe ohunkóhun.",
 );
 const AGENT_GONE: Line = line("The agent is gone.", "El agente ya no está.", "Aṣojú náà ti lọ.");
-const NOT_DONE: Line = line("The tool was not done.", "La herramienta no terminó.", "Irinṣẹ́ náà kò parí.");
+const NOT_DONE: Line =
+    line("The tool had not finished.", "La herramienta no terminó.", "Irinṣẹ́ náà kò parí.");
 const IN_SHORT_STOPPED: Line = line("Stopped.", "Parada.", "A ti dá a dúró.");
 const GONE_AND_NOT_DONE: Line = line(
-    "The agent is gone. The tool was not done.",
+    "The agent is gone. The tool had not finished.",
     "El agente ya no está. La herramienta no terminó.",
     "Aṣojú náà ti lọ. Irinṣẹ́ náà kò parí.",
 );
 const STOPPED: Line =
     line("The person stopped the session.", "La persona paró la sesión.", "Ènìyàn náà dá ìjókòó náà dúró.");
 const STOPPED_AND_NOT_DONE: Line = line(
-    "The person stopped the session. The tool was not done.",
+    "The person stopped the session. The tool had not finished.",
     "La persona paró la sesión. La herramienta no terminó.",
     "Ènìyàn náà dá ìjókòó náà dúró. Irinṣẹ́ náà kò parí.",
 );
@@ -138,13 +150,14 @@ fn event(kind: &str, payload: impl FnOnce(&mut Writer)) -> String {
 
 /// A text, and its variants.
 fn said(writer: &mut Writer, name: &str, line: &Line) {
-    said_all(writer, name, &[line]);
+    said_all(writer, name, [Some(line)]);
 }
 
-/// One sentence after the other, and their variants.
-fn said_all(writer: &mut Writer, name: &str, lines: &[&Line]) {
-    let joined =
-        |words: fn(&Line) -> &'static str| lines.iter().map(|line| words(line)).collect::<Vec<_>>().join(" ");
+/// One sentence after the other, where there is one, and their variants.
+fn said_all<const N: usize>(writer: &mut Writer, name: &str, lines: [Option<&Line>; N]) {
+    let joined = |words: fn(&Line) -> &'static str| {
+        lines.iter().flatten().map(|line| words(line)).collect::<Vec<_>>().join(" ")
+    };
     text(writer, name, &joined(|line| line.en));
     text(writer, &format!("{name}_es"), &joined(|line| line.es));
     text(writer, &format!("{name}_yo"), &joined(|line| line.yo));
