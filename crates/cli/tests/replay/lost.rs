@@ -2,7 +2,10 @@
 
 use std::io::Write;
 use std::net::TcpListener;
+use std::path::PathBuf;
 use std::process::Command;
+
+use tempfile::TempDir;
 
 use crate::hub::{Client, Hub, address_of_its_own};
 use crate::recorder::{PATIENCE, Recorder, events, kinds, lines};
@@ -31,19 +34,38 @@ fn calls(file: &std::path::Path) -> Vec<String> {
     events(file).iter().filter_map(of).collect()
 }
 
+/// A hub with an address and a folder of its own, a recorder that listens to it, and a session that it has heard of: who has
+/// heard something knows where to go on.
+struct Recorded {
+    start: Box<dyn Fn() -> Hub>,
+    hub: Hub,
+    file: PathBuf,
+    recorder: Recorder,
+    client: Client,
+    session: String,
+    folder: TempDir,
+}
+
+impl Recorded {
+    fn over(scheme: &str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let (file, data) = (folder.path().join("a.jsonl"), folder.path().join("data"));
+        let address = address_of_its_own();
+        let url = format!("{scheme}://{address}");
+        let start = move || Hub::start(&["--open", "--listen", &address, "--data", data.to_str().unwrap()]);
+        let hub = start();
+        let recorder = Recorder::starts(&url, &file, &[]);
+        let client = hub.client();
+        let session = client.start();
+        recorder.has("session.started", 1);
+        Self { start: Box::new(start), hub, file, recorder, client, session, folder }
+    }
+}
+
 #[test]
 fn a_hub_that_is_killed_in_between_leaves_no_gap_and_no_double() {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("a.jsonl");
-    let data = folder.path().join("data");
-    let address = address_of_its_own();
-    let start = || Hub::start(&["--open", "--listen", &address, "--data", data.to_str().unwrap()]);
-    let mut hub = start();
-    let recorder = Recorder::starts(&format!("http://{address}"), &file, &[]);
-    let client = hub.client();
-    let session = client.start();
-    // Who has heard something knows where to go on.
-    recorder.has("session.started", 1);
+    let Recorded { start, mut hub, file, recorder, client, session, folder: _folder } =
+        Recorded::over("http");
     let mut call = 0;
     for round in 0..4 {
         // Some are heard before the hub is gone, some perhaps not, some are said before the recorder is back.
@@ -116,16 +138,7 @@ fn a_hub_that_forgot_everything_is_recorded_anew_and_the_gap_is_told() {
 
 #[test]
 fn on_a_websocket_every_connection_begins_with_a_request() {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("a.jsonl");
-    let data = folder.path().join("data");
-    let address = address_of_its_own();
-    let start = || Hub::start(&["--open", "--listen", &address, "--data", data.to_str().unwrap()]);
-    let mut hub = start();
-    let recorder = Recorder::starts(&format!("ws://{address}"), &file, &[]);
-    let client = hub.client();
-    let session = client.start();
-    recorder.has("session.started", 1);
+    let Recorded { start, mut hub, file, recorder, client, session, folder: _folder } = Recorded::over("ws");
     hub.kill();
     recorder.says("The connection is lost");
     let _hub = start();
