@@ -12,6 +12,9 @@ use crate::error::{Error, NotGranted, Stop};
 use crate::redact::Cleaner;
 use crate::words::Words;
 
+#[cfg(test)]
+mod tests;
+
 /// How much harm an action could do (§4.3.1).
 ///
 /// ```
@@ -197,7 +200,8 @@ impl Action {
             return Err(Error::Stopped(Stop::Person));
         }
         let by = By::of(member(outcome, "by").as_deref().unwrap_or_default());
-        let accepted = member(outcome, "decision").as_deref() == Some("accept");
+        // It was asked with a no by default: a yes that no person gave is none.
+        let accepted = by == By::Reply && member(outcome, "decision").as_deref() == Some("accept");
         if status.as_deref() != Some("resolved") || !accepted {
             return Ok(Answer::Refused(Refused { by }));
         }

@@ -192,3 +192,26 @@ impl Clarified {
         Ok(text.or_else(yes_no).or_else(number).unwrap_or(Self::Nothing(by)))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::Clarified;
+    use crate::consent::By;
+    use crate::error::{Error, Stop};
+
+    #[test]
+    fn what_was_meant_is_what_was_said_and_nothing_else() {
+        for (outcome, meant) in [
+            (r#"{"status":"resolved","response":"Ben","by":"reply"}"#, Clarified::Text("Ben".to_owned())),
+            (r#"{"status":"resolved","response":true,"by":"reply"}"#, Clarified::YesNo(true)),
+            (r#"{"status":"resolved","response":2.5,"by":"reply"}"#, Clarified::Number(2.5)),
+            (r#"{"status":"resolved","response":null,"by":"reply"}"#, Clarified::Nothing(By::Reply)),
+            (r#"{"status":"resolved","response":["Ben"],"by":"reply"}"#, Clarified::Nothing(By::Reply)),
+            (r#"{"status":"resolved","by":"timeout"}"#, Clarified::Nothing(By::Timeout)),
+        ] {
+            assert_eq!(Clarified::of(outcome), Ok(meant), "{outcome}");
+        }
+        let stopped = Clarified::of(r#"{"status":"stopped","response":"Ben","by":"reply"}"#);
+        assert_eq!(stopped, Err(Error::Stopped(Stop::Person)));
+    }
+}

@@ -52,8 +52,9 @@ impl Recorder {
 
     /// The next line that has this in it.
     pub(crate) fn says(&self, part: &str) -> String {
+        let until = Instant::now() + PATIENCE;
         loop {
-            match self.said.recv_timeout(PATIENCE) {
+            match self.said.recv_timeout(until.saturating_duration_since(Instant::now())) {
                 Ok(line) if line.contains(part) => return line,
                 Ok(_) => {}
                 Err(why) => {

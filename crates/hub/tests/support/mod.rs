@@ -1,181 +1,29 @@
 //! A hub on a stage: time is an argument, the journal is in memory, listeners are lists.
+//!
+//! - `disk`: the journal; `cast`: who speaks and listens, and their words.
 
-#![allow(dead_code, clippy::cast_possible_truncation, reason = "not every test file needs all of it")]
+#![allow(
+    dead_code,
+    unused_imports,
+    clippy::cast_possible_truncation,
+    reason = "not every test file needs all of it"
+)]
+
+mod cast;
+mod disk;
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use aaep::event::Producer;
 use hub::command::{Answer, Command, Notice, Output, Request, RequestId};
 use hub::delivery::{Cursor, Frame, Lane, LaneLimits, Next};
-use hub::{Core, LaneId, Limits, LineId, ListenerId, Principal, Role, Scope};
-use journal::stored::{Alive, Remembered, StoredDecision, StoredEvent, StoredSession};
-use journal::{Entry, Error, Journal, Memory, Position, Retention, Trimmed};
+use hub::{Core, LaneId, Limits, LineId, ListenerId, Principal};
+
+pub(crate) use cast::{REPLIES, THINK, TRANSFER, agent, call, listener, observer, text_of, types};
+pub(crate) use disk::{Disk, Seen};
 
 pub(crate) const START: i64 = 1_767_603_600_000;
-
-/// A journal that outlives the hub, and can be told to fail.
-#[derive(Clone, Default)]
-pub(crate) struct Disk(Arc<Mutex<Inner>>);
-
-struct Inner {
-    memory: Box<dyn Journal>,
-    full: bool,
-    unreadable: bool,
-    seen: Vec<Seen>,
-    calls: Vec<&'static str>,
-}
-
-impl Inner {
-    /// A call of the journal.
-    fn called(&mut self, name: &'static str) -> &mut dyn Journal {
-        self.calls.push(name);
-        &mut *self.memory
-    }
-}
-
-impl Default for Inner {
-    fn default() -> Self {
-        let memory = Box::new(Memory::default());
-        Self { memory, full: false, unreadable: false, seen: Vec::new(), calls: Vec::new() }
-    }
-}
-
-/// What was written, for whoever watches the disk.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Seen {
-    Event {
-        position: u64,
-        id: String,
-        body: String,
-    },
-    Asked {
-        token: String,
-        deadline: i64,
-    },
-    Moved {
-        token: String,
-        deadline: i64,
-    },
-    Decided {
-        token: String,
-        decision: String,
-        by: String,
-    },
-    Spent {
-        token: String,
-        call: String,
-    },
-    Attempt {
-        what: String,
-    },
-    /// A batch was whole.
-    Batch,
-}
-
-impl Seen {
-    fn of(entry: &Entry<'_>) -> Option<Self> {
-        let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
-        Some(match *entry {
-            Entry::Event { position, event_id, body, .. } => {
-                Self::Event { position: position.get(), id: event_id.into(), body: text(body) }
-            }
-            Entry::QuestionOpened { token, deadline, .. } => Self::Asked { token: token.into(), deadline },
-            Entry::DeadlineMoved { token, deadline } => Self::Moved { token: token.into(), deadline },
-            Entry::Decided { token, decision, by, .. } => {
-                Self::Decided { token: token.into(), decision: decision.into(), by: by.into() }
-            }
-            Entry::Spent { token, call, .. } => Self::Spent { token: token.into(), call: text(call) },
-            Entry::Attempt { what, .. } => Self::Attempt { what: text(what) },
-            _ => return None,
-        })
-    }
-}
-
-impl Disk {
-    /// Over another journal than one in memory.
-    pub(crate) fn over(journal: Box<dyn Journal>) -> Self {
-        Self(Arc::new(Mutex::new(Inner { memory: journal, ..Inner::default() })))
-    }
-
-    pub(crate) fn fill(&self, full: bool) {
-        self.0.lock().unwrap().full = full;
-    }
-
-    /// Nothing can be read either.
-    pub(crate) fn fail(&self, unreadable: bool) {
-        self.0.lock().unwrap().unreadable = unreadable;
-    }
-
-    /// What was written since this was last asked.
-    pub(crate) fn seen(&self) -> Vec<Seen> {
-        std::mem::take(&mut self.0.lock().unwrap().seen)
-    }
-
-    /// Which calls the hub made since this was last asked.
-    pub(crate) fn calls(&self) -> Vec<&'static str> {
-        std::mem::take(&mut self.0.lock().unwrap().calls)
-    }
-
-    pub(crate) fn position_of(&self, event_id: &str) -> Option<u64> {
-        self.0.lock().unwrap().memory.position_of(event_id).unwrap().map(Position::get)
-    }
-
-    pub(crate) fn decision(&self, token: &str) -> Option<StoredDecision> {
-        self.0.lock().unwrap().memory.decision(token).unwrap()
-    }
-
-    pub(crate) fn size(&self) -> u64 {
-        self.0.lock().unwrap().memory.size().unwrap()
-    }
-
-    pub(crate) fn events(&self) -> Vec<StoredEvent> {
-        self.0.lock().unwrap().memory.events(Position::START, 100_000).unwrap()
-    }
-}
-
-impl Journal for Disk {
-    fn commit(&mut self, batch: &[Entry<'_>]) -> Result<(), Error> {
-        let mut inner = self.0.lock().unwrap();
-        inner.calls.push("commit");
-        if inner.full {
-            return Err(Error::Full);
-        }
-        inner.memory.commit(batch)?;
-        inner.seen.extend(batch.iter().filter_map(Seen::of));
-        inner.seen.push(Seen::Batch);
-        Ok(())
-    }
-    fn restore(&mut self) -> Result<Alive, Error> {
-        let mut inner = self.0.lock().unwrap();
-        inner.calls.push("restore");
-        if inner.unreadable { Err(Error::Full) } else { inner.memory.restore() }
-    }
-    fn events(&mut self, after: Position, limit: usize) -> Result<Vec<StoredEvent>, Error> {
-        self.0.lock().unwrap().called("events").events(after, limit)
-    }
-    fn events_of(&mut self, session: &str, after: Position, limit: usize) -> Result<Vec<StoredEvent>, Error> {
-        self.0.lock().unwrap().called("events_of").events_of(session, after, limit)
-    }
-    fn position_of(&mut self, event_id: &str) -> Result<Option<Position>, Error> {
-        self.0.lock().unwrap().called("position_of").position_of(event_id)
-    }
-    fn session(&mut self, id: &str) -> Result<Option<StoredSession>, Error> {
-        self.0.lock().unwrap().memory.session(id)
-    }
-    fn idempotent(&mut self, principal: &str, key: &str) -> Result<Option<Remembered>, Error> {
-        self.0.lock().unwrap().called("idempotent").idempotent(principal, key)
-    }
-    fn decision(&mut self, token: &str) -> Result<Option<StoredDecision>, Error> {
-        self.0.lock().unwrap().called("decision").decision(token)
-    }
-    fn trim(&mut self, keep: &Retention, now: i64) -> Result<Trimmed, Error> {
-        self.0.lock().unwrap().called("trim").trim(keep, now)
-    }
-    fn size(&mut self) -> Result<u64, Error> {
-        self.0.lock().unwrap().called("size").size()
-    }
-}
 
 /// The hub, its disk, and everybody who listens.
 pub(crate) struct Stage {
@@ -208,14 +56,7 @@ impl Stage {
     }
 
     pub(crate) fn with(limits: &Limits, disk: Disk, now: i64) -> Self {
-        let mut state = 7_u64;
-        let random = move |bytes: &mut [u8]| {
-            for byte in bytes {
-                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-                *byte = (state >> 33) as u8;
-            }
-        };
-        let core = Core::new(Box::new(disk.clone()), Producer::new("hub"), *limits, random, now).unwrap();
+        let core = Core::new(Box::new(disk.clone()), Producer::new("hub"), *limits, random(7), now).unwrap();
         Self {
             core,
             disk,
@@ -234,13 +75,7 @@ impl Stage {
     /// The hub is gone and starts again, on the same disk.
     pub(crate) fn crash(&mut self) {
         self.seed += 1;
-        let mut state = self.seed.wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        let random = move |bytes: &mut [u8]| {
-            for byte in bytes {
-                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-                *byte = (state >> 33) as u8;
-            }
-        };
+        let random = random(self.seed.wrapping_mul(0x9E37_79B9_7F4A_7C15));
         self.core =
             Core::new(Box::new(self.disk.clone()), Producer::new("hub"), Limits::default(), random, self.now)
                 .unwrap();
@@ -465,61 +300,12 @@ impl Stage {
     }
 }
 
-pub(crate) fn agent(name: &str) -> Principal {
-    Principal {
-        name: name.into(),
-        role: Role::Agent,
-        agent_id: Some(name.into()),
-        scope: Arc::default(),
-        open: false,
-        token: None,
+/// Bytes that are the same each time.
+fn random(mut state: u64) -> impl FnMut(&mut [u8]) + Send + 'static {
+    move |bytes| {
+        for byte in bytes {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            *byte = (state >> 33) as u8;
+        }
     }
-}
-
-pub(crate) fn listener(name: &str, scope: &[&str]) -> Principal {
-    let mut covered = Scope::default();
-    for part in scope {
-        covered.add(part).unwrap();
-    }
-    Principal {
-        name: name.into(),
-        role: Role::Listener,
-        agent_id: None,
-        scope: Arc::new(covered),
-        open: false,
-        token: None,
-    }
-}
-
-pub(crate) fn observer(name: &str) -> Principal {
-    Principal { role: Role::Observer, ..listener(name, &[]) }
-}
-
-/// The text of a member.
-pub(crate) fn text_of(json: &str, name: &str) -> String {
-    let mut tape = aaep::json::Tape::default();
-    let doc = tape.read(json).unwrap();
-    doc.root()
-        .member(name)
-        .and_then(|member| member.text())
-        .unwrap_or_else(|| panic!("no {name} in {json}"))
-        .into()
-}
-
-/// The types of events, without their beginning.
-pub(crate) fn types(events: &[String]) -> Vec<String> {
-    events.iter().map(|event| text_of(event, "type").replace("aaep:agent.", "")).collect()
-}
-
-pub(crate) const REPLIES: &str = r#"{"supports_confirmation_reply":true,"supports_clarification_reply":true,"supported_conformance_levels":[1,2,3]}"#;
-
-pub(crate) const TRANSFER: &str = r#"{"action":"Transfer 500 euro to Ben.","consequence":"It cannot be undone.","irreversible":true,"risk_level":"high","timeout_seconds":180,"default_decision":"reject","summary_normal":"May I transfer 500 euro to Ben?","tool":"transfer","arguments":{"amount":"500.00","to":"Ben"}}"#;
-
-pub(crate) const THINK: &str =
-    r#"{"type":"aaep:agent.state.changed","from_state":"idle","to_state":"thinking"}"#;
-
-pub(crate) fn call(token: &str, amount: &str) -> String {
-    format!(
-        r#"{{"type":"aaep:agent.tool.invoked","tool":"transfer","tool_call_id":"call_1","risk_level":"high","irreversible":true,"summary_normal":"Transferring.","reply_token":"{token}","arguments":{{"amount":"{amount}","to":"Ben"}}}}"#
-    )
 }

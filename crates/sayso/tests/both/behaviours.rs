@@ -313,23 +313,6 @@ pub(crate) async fn output_is_whole_when_the_agent_goes_on(mut stage: Stage) {
     assert_eq!(outputs, ["Looking", "Seen", ""]);
 }
 
-pub(crate) async fn secrets_are_not_told(mut stage: Stage) {
-    let session = stage.session().await;
-    session.think("The password: hunter2 was given.").await.unwrap();
-    for piece in
-        ["My card is 4111 11", "11 1111 11", "11, and pass", "word: hun", "ter2 is it. task-1 is risk-free."]
-    {
-        session.output(piece).await.unwrap();
-    }
-    session.finish("Key sk-abcdefghij1234567890XYZ was used.").await.unwrap();
-    let heard = stage.person.hears_until("session.completed").await;
-    let chunks: String = heard.iter().filter_map(|event| event["chunk"].as_str()).collect();
-    assert_eq!(chunks, "My card is [redacted], and password: [redacted] is it. task-1 is risk-free.");
-    assert_eq!(heard[0]["summary_normal"], "The password: [redacted] was given.");
-    assert_eq!(heard.last().unwrap()["summary_normal"], "Key [redacted] was used.");
-    assert_eq!(stage.hub.redacted(), 4);
-}
-
 pub(crate) async fn what_is_too_much_is_refused_and_a_long_output_is_not(mut stage: Stage) {
     let session = stage.session().await;
     let refused = session.think("a".repeat(2 * 1024 * 1024)).await.unwrap_err();

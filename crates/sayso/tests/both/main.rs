@@ -11,6 +11,7 @@
 
 mod behaviours;
 mod languages;
+mod secrets;
 #[allow(dead_code, reason = "shared with other tests")]
 mod stage;
 mod trouble;
@@ -54,13 +55,16 @@ on_both! {
         what_was_meant_is_asked
         work_goes_on_while_a_person_is_asked
         output_is_whole_when_the_agent_goes_on
-        secrets_are_not_told
         what_is_too_much_is_refused_and_a_long_output_is_not
     }
     languages {
         everybody_hears_their_own_language
         a_question_is_heard_in_a_language_that_all_of_it_is_in
         what_is_no_language_is_refused
+    }
+    secrets {
+        secrets_are_not_told
+        every_field_that_is_told_is_without_secrets
     }
     trouble {
         a_question_that_nobody_waits_for_is_taken_back
