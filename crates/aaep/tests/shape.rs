@@ -11,7 +11,7 @@ use aaep::message::{Boundary, Capabilities, CognitiveLoad, EventFilters};
 use aaep::negotiate::{Extension, Terms};
 use aaep::rule::Face;
 use aaep::shape::{Limits, Out, Wants};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use support::judge::errors;
 use support::shaping::{Agent, Listener, START};
@@ -362,6 +362,55 @@ fn the_first_wanted_language_that_an_event_is_whole_in_comes_first() {
     assert_eq!(arabic["localization_hints"]["primary_language"], "ar", "the event's fallback chain");
     assert_eq!(arabic["localization_hints"]["text_direction"], "rtl");
     assert_eq!(heard(&["en", "yo"])["localization_hints"]["primary_language"], "en-US");
+}
+
+/// One event as somebody hears who listens in Spanish.
+fn in_spanish(kind: &str, payload: Value) -> Value {
+    let wants = Wants { languages: vec!["es".to_owned()], clarifications: true, ..Wants::default() };
+    let (mut agent, mut listener) = (Agent::default(), Listener::new(wants));
+    listener.push(&agent.says(0, A, kind, payload));
+    listener.finish();
+    listener.heard[0].json()
+}
+
+#[test]
+fn choices_are_heard_in_the_language_of_the_question() {
+    let mut question = json!({
+        "question": "When?", "question_es": "¿Cuándo?", "reply_token": "rpl_4f8a2e7d9c1b6a3f", "timeout_seconds": 60,
+        "choices": [{ "value": "now", "label": "At once" }, { "value": "later", "label": "Tomorrow" }],
+        "choices_es": [{ "value": "now", "label": "Ahora mismo" }, { "value": "later", "label": "Mañana" }],
+        "urgency": "critical", "localization_hints": { "primary_language": "en" },
+    });
+    let (english, spanish) = (question["choices"].clone(), question["choices_es"].clone());
+    let heard = in_spanish("awaiting.clarification", question.clone());
+    assert_eq!((&heard["question"], &heard["choices"]), (&json!("¿Cuándo?"), &spanish));
+    assert_eq!((&heard["question_en"], &heard["choices_en"]), (&json!("When?"), &english));
+    question.as_object_mut().unwrap().remove("choices_es");
+    let heard = in_spanish("awaiting.clarification", question);
+    assert_eq!(
+        (&heard["question"], &heard["choices"]),
+        (&json!("When?"), &english),
+        "it is not whole in Spanish"
+    );
+}
+
+#[test]
+fn progress_is_described_in_the_language_of_its_summary() {
+    let update = |description: &str| {
+        json!({
+            "summary_normal": "Reading.", "summary_normal_es": "Leyendo.", "progress": { "percent": 50, "description": description },
+            "localization_hints": { "primary_language": "en" },
+        })
+    };
+    let heard = in_spanish("progress.updated", update("Reading."));
+    assert_eq!(heard["summary_normal"], "Leyendo.");
+    assert_eq!(heard["progress"], json!({ "percent": 50, "description": "Leyendo." }));
+    assert_eq!(heard["summary_normal_en"], "Reading.");
+    let heard = in_spanish("progress.updated", update("Page 5."));
+    assert_eq!(
+        (&heard["summary_normal"], &heard["progress"]["description"]),
+        (&json!("Reading."), &json!("Page 5."))
+    );
 }
 
 #[test]

@@ -145,8 +145,8 @@ impl<'d> EventCheck<'_, 'd> {
         }
     }
 
-    /// The text field of which `name` is the form in another language, like `summary_normal_yo` (§11.5.1, C-H1).
-    fn variant_of(&self, name: &str) -> Option<&'static crate::record::Field> {
+    /// The field of which `name` is the form in another language, like `summary_normal_yo` (§11.5.1, C-H1).
+    pub(super) fn variant_of(&self, name: &str) -> Option<&'static crate::record::Field> {
         self.table
             .fields()
             .iter()

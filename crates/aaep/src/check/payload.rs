@@ -36,6 +36,7 @@ impl<'d> EventCheck<'_, 'd> {
                 {
                     findings.push(rule::CHOICES, String::new(), "choices is missing".to_owned());
                 }
+                self.choices(findings);
             }
             _ => {}
         }
@@ -47,6 +48,24 @@ impl<'d> EventCheck<'_, 'd> {
 
     fn text(&self, name: &str) -> Option<Cow<'d, str>> {
         self.places.text(self.table, name)
+    }
+
+    /// Whoever chooses in another language chooses from the same.
+    fn choices(&self, findings: &mut Findings) {
+        fn values<'d>(list: &Value<'d>) -> Vec<Option<Cow<'d, str>>> {
+            list.items().map(|choice| choice.member("value")?.text()).collect()
+        }
+        for (key, list) in self.places.root().members() {
+            let name = key.text().unwrap_or_default();
+            let is_variant = || self.variant_of(&name).is_some_and(|field| field.name == "choices");
+            if !name.starts_with("choices_") || !is_variant() {
+                continue;
+            }
+            if self.named("choices").is_none_or(|own| values(&own) != values(&list)) {
+                let found = "its values are not those of choices, in their order".to_owned();
+                findings.push(rule::CHOICES, Path::Member(&Path::Root, &name).pointer(), found);
+            }
+        }
     }
 
     fn progress(&self, findings: &mut Findings) {

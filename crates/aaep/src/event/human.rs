@@ -95,7 +95,7 @@ record! {
                     unique: true,
                     items: None,
                 },
-                rule::CHOICES;
+                rule::CHOICES, spoken;
             /// Why the agent asks.
             context: String, Shape::SHORT, rule::CLARIFICATION_FORM, spoken;
             /// What holds if nobody answers.

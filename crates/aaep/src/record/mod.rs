@@ -11,7 +11,8 @@ pub(crate) use shape::{Field, Shape};
 /// Declares a record: a Rust struct, how it is read and written, and the table of its fields.
 ///
 /// Each line reads `name: Type, shape, rule broken by a wrong value`; required fields also name the rule that is
-/// broken by their absence. `spoken` marks text for people (language, direction, secrets are checked there).
+/// broken by their absence. `spoken` marks what people hear: text (language, direction, secrets are checked there), and what can stand in
+/// other languages beside it (§11.5.1).
 /// Members that the table does not know, and values that the type cannot hold, are kept in `other`.
 macro_rules! record {
     (

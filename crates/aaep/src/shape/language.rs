@@ -1,7 +1,12 @@
 //! Which way the text of a language runs.
 
 /// Whether text in that language runs from right to left.
-pub(super) fn is_right_to_left(tag: &str) -> bool {
+///
+/// ```
+/// use aaep::shape::is_right_to_left;
+/// assert!(is_right_to_left("ar-EG") && !is_right_to_left("ar-Latn"));
+/// ```
+pub fn is_right_to_left(tag: &str) -> bool {
     let mut parts = tag.split('-');
     let language = parts.next().unwrap_or_default().to_ascii_lowercase();
     match parts.find(|part| part.len() == 4) {

@@ -38,5 +38,6 @@ mod wants;
 mod words;
 
 pub use held::Out;
+pub use language::is_right_to_left;
 pub use shaper::Shaper;
 pub use wants::{Limits, Wants};

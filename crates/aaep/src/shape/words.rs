@@ -98,13 +98,11 @@ struct Spoken {
 
 impl Spoken {
     fn of(event: &Event, root: Value<'_>) -> Option<Self> {
-        // Text below the top has no variants, and one event has one language.
-        let has_inner_text = match &event.payload {
-            Payload::ProgressUpdated(update) => update.progress.description.is_some(),
-            Payload::AwaitingClarification(question) => question.choices.is_some(),
-            _ => false,
-        };
-        if has_inner_text {
+        // Text below the top has no variants, and one event has one language; but what is said twice has those of the summary.
+        if let Payload::ProgressUpdated(update) = &event.payload
+            && update.progress.description.is_some()
+            && update.progress.description != update.summary_normal
+        {
             return None;
         }
         let known = event.envelope.event_type.fields();
@@ -119,7 +117,8 @@ impl Spoken {
             .filter(|suffix| {
                 fields.iter().all(|field| {
                     let variant = event.payload.other().get(&format!("{field}_{suffix}"));
-                    variant.is_some_and(|text| text.as_str().starts_with('"') && text.as_str() != "\"\"")
+                    // A text, or the labels of all choices.
+                    variant.is_some_and(|it| it.as_str().starts_with(['"', '[']) && it.as_str() != "\"\"")
                 })
             })
             .map(|suffix| suffix.replace('_', "-"))
@@ -142,7 +141,10 @@ impl Spoken {
                 Role::Other => (name, value),
             };
             writer.key(&name);
-            writer.raw(value.source());
+            match root.member(&format!("summary_normal_{wanted}")) {
+                Some(said) if name == "progress" => described(value, said, &mut writer),
+                _ => writer.raw(value.source()),
+            }
         }
         writer.close_object();
         writer.finish()
@@ -162,6 +164,16 @@ impl Spoken {
         }
         Role::Other
     }
+}
+
+/// How far the work has come, described in other words where it is described at all.
+fn described(progress: Value<'_>, said: Value<'_>, writer: &mut Writer) {
+    writer.open_object();
+    for (key, value) in progress.members() {
+        writer.key(&key.text().unwrap_or_default());
+        writer.raw(if key.is("description") { said.source() } else { value.source() });
+    }
+    writer.close_object();
 }
 
 enum Role {
