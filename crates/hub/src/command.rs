@@ -91,8 +91,12 @@ pub enum Command {
         output_id: Option<String>,
         /// The text.
         text: String,
+        /// Its language, where it is not the session's.
+        language: Option<String>,
         /// Whether it is whole now.
         complete: bool,
+        /// Whether the agent says itself what it does when it is whole; else it thinks.
+        stays: bool,
         /// The request's idempotency key.
         key: Option<String>,
     },

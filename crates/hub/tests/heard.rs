@@ -98,7 +98,15 @@ fn heard(pieces: &[String]) -> Person {
     let session = stage.start(&bank);
     let output = |stage: &mut Stage, text: &str, complete| {
         let (session, text) = (session.clone(), text.to_owned());
-        let command = Command::Output { session, output_id: None, text, complete, key: None };
+        let command = Command::Output {
+            session,
+            output_id: None,
+            text,
+            language: None,
+            complete,
+            stays: false,
+            key: None,
+        };
         let said = stage.ask_hub(&bank, command);
         assert!(matches!(said, Answer::Found(_)), "{said:?}");
     };

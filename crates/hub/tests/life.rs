@@ -243,13 +243,22 @@ fn output_goes_in_however_cut_and_comes_out_in_sentences() {
             session: session.clone(),
             output_id: None,
             text: piece.to_owned(),
+            language: None,
             complete: false,
+            stays: false,
             key: None,
         };
         assert!(matches!(stage.ask_hub(&bank, command), Answer::Found(_)));
     }
-    let command =
-        Command::Output { session, output_id: None, text: "Good day.".to_owned(), complete: true, key: None };
+    let command = Command::Output {
+        session,
+        output_id: None,
+        text: "Good day.".to_owned(),
+        language: None,
+        complete: true,
+        stays: false,
+        key: None,
+    };
     assert!(matches!(stage.ask_hub(&bank, command), Answer::Found(_)));
     let heard = stage.heard(ear);
     let texts: Vec<_> = heard
@@ -287,8 +296,15 @@ fn a_session_is_stopped_whatever_is_open_in_it() {
     let session = stage.start(&bank);
     let tool = r#"{"type":"aaep:agent.tool.invoked","tool":"look","tool_call_id":"call_9","risk_level":"low","summary_normal":"Looking."}"#;
     let text = "Half a sen".to_owned();
-    let piece =
-        Command::Output { session: session.clone(), output_id: None, text, complete: false, key: None };
+    let piece = Command::Output {
+        session: session.clone(),
+        output_id: None,
+        text,
+        language: None,
+        complete: false,
+        stays: false,
+        key: None,
+    };
     assert!(matches!(stage.ask_hub(&bank, piece), Answer::Found(_)));
     let called = stage.publish(&bank, &session, &[tool]);
     assert!(matches!(called, Answer::Found(_)), "{called:?}");
@@ -320,7 +336,15 @@ fn text_that_comes_while_a_question_is_open_does_not_say_that_it_was_answered() 
     stage.heard(ear);
     for (text, complete) in [("Meanwhile ", false), ("I wait.", true)] {
         let text = text.to_owned();
-        let piece = Command::Output { session: session.clone(), output_id: None, text, complete, key: None };
+        let piece = Command::Output {
+            session: session.clone(),
+            output_id: None,
+            text,
+            language: None,
+            complete,
+            stays: false,
+            key: None,
+        };
         let said = stage.ask_hub(&bank, piece);
         assert!(matches!(said, Answer::Found(_)), "{said:?}");
     }

@@ -43,8 +43,15 @@ fn a_minute_of_tokens_keeps_to_the_rate_and_a_question_waits_for_nothing() {
             text.push_str("End. ");
         }
         sent.push_str(&text);
-        let output =
-            Command::Output { session: session.clone(), output_id: None, text, complete: false, key: None };
+        let output = Command::Output {
+            session: session.clone(),
+            output_id: None,
+            text,
+            language: None,
+            complete: false,
+            stays: false,
+            key: None,
+        };
         let said = stage.ask_hub(&bank, output);
         assert!(matches!(said, Answer::Found(_)), "{said:?}");
         if piece == 600 {
@@ -59,7 +66,9 @@ fn a_minute_of_tokens_keeps_to_the_rate_and_a_question_waits_for_nothing() {
         session: session.clone(),
         output_id: None,
         text: String::new(),
+        language: None,
         complete: true,
+        stays: false,
         key: None,
     };
     stage.ask_hub(&bank, last);

@@ -307,7 +307,9 @@ fn who_renegotiates_keeps_the_text_that_was_held() {
         session: session.clone(),
         output_id: None,
         text: text.to_owned(),
+        language: None,
         complete: false,
+        stays: false,
         key: None,
     };
     stage.ask_hub(&bank, piece("One sentence. And half"));

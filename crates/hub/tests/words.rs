@@ -51,7 +51,9 @@ fn nothing_that_the_hub_says_itself_wants_a_warning() {
         session: sessions[0].clone(),
         output_id: None,
         text: "It is done. ".to_owned(),
+        language: None,
         complete: true,
+        stays: false,
         key: None,
     };
     assert!(matches!(stage.ask_hub(&bank, output), Answer::Found(_)));

@@ -58,9 +58,31 @@ pub struct Action {
     says: Words,
     consequence: Words,
     summary: Option<Words>,
+    doing: Option<Words>,
     risk: Risk,
-    irreversible: bool,
+    undone: Undone,
     timeout: Duration,
+}
+
+/// Whether an action can be undone (§4.4.1).
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Undone {
+    /// Nothing is said of it.
+    Unsaid,
+    Easily,
+    WithEffort,
+    Never,
+}
+
+impl Undone {
+    fn word(self) -> Option<&'static str> {
+        match self {
+            Self::Unsaid => None,
+            Self::Easily => Some("reversible"),
+            Self::WithEffort => Some("reversible_with_effort"),
+            Self::Never => Some("irreversible"),
+        }
+    }
 }
 
 /// People get time (design, decision 12); and they can ask for more.
@@ -81,8 +103,9 @@ impl Action {
             says: Words::default(),
             consequence: Words::default(),
             summary: None,
+            doing: None,
             risk: Risk::High,
-            irreversible: false,
+            undone: Undone::Unsaid,
             timeout: TIMEOUT,
         }
     }
@@ -127,6 +150,19 @@ impl Action {
         self
     }
 
+    /// What is said when it is being done; what was asked if nothing is said: `Sending 5 euro to Ben.`
+    ///
+    /// ```
+    /// # let _ =
+    /// sayso::Action::new("send", r#"{"to":"Ben"}"#).says("Send 5 euro to Ben.").doing("Sending 5 euro to Ben.")
+    /// # ;
+    /// ```
+    #[must_use]
+    pub fn doing(mut self, words: impl Into<Words>) -> Self {
+        self.doing = Some(words.into());
+        self
+    }
+
     /// How much harm it could do.
     ///
     /// ```
@@ -149,7 +185,33 @@ impl Action {
     /// ```
     #[must_use]
     pub fn irreversible(mut self) -> Self {
-        self.irreversible = true;
+        self.undone = Undone::Never;
+        self
+    }
+
+    /// It can be undone.
+    ///
+    /// ```
+    /// # let _ =
+    /// sayso::Action::new("rename", r#"{"file":"a"}"#).reversible()
+    /// # ;
+    /// ```
+    #[must_use]
+    pub fn reversible(mut self) -> Self {
+        self.undone = Undone::Easily;
+        self
+    }
+
+    /// It can be undone, but not easily.
+    ///
+    /// ```
+    /// # let _ =
+    /// sayso::Action::new("book", r#"{"room":17}"#).reversible_with_effort()
+    /// # ;
+    /// ```
+    #[must_use]
+    pub fn reversible_with_effort(mut self) -> Self {
+        self.undone = Undone::WithEffort;
         self
     }
 
@@ -184,7 +246,11 @@ impl Action {
         out.integer(i64::try_from(self.timeout.as_secs()).unwrap_or(i64::MAX));
         out.key("default_decision");
         out.text("reject");
-        danger(&mut out, self.risk, self.irreversible);
+        danger(&mut out, self.risk, self.undone == Undone::Never);
+        if let Some(word) = self.undone.word() {
+            out.key("reversibility");
+            out.text(word);
+        }
         out.key("tool");
         out.text(&self.tool);
         out.key("arguments");
@@ -431,13 +497,16 @@ impl Granted {
         if *self.session != **session {
             return Err(Error::NotGranted(NotGranted::OtherSession));
         }
-        let Action { tool, arguments, says, risk, irreversible, .. } = *self.action;
+        let Action { tool, arguments, says, doing, risk, undone, .. } = *self.action;
         let mut out = Writer::default();
         out.open_object();
         out.key("arguments");
         out.raw(&arguments);
-        danger(&mut out, risk, irreversible);
-        says.cleaned(cleaner).write_as(&mut out, "summary_normal");
+        danger(&mut out, risk, undone == Undone::Never);
+        match doing {
+            Some(doing) => doing.write(&mut out, cleaner),
+            None => says.cleaned(cleaner).write_as(&mut out, "summary_normal"),
+        }
         out.close_object();
         Ok(Spent { tool, arguments, payload: out.finish() })
     }

@@ -8,6 +8,7 @@ mod embedded;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use aaep::shape::is_right_to_left;
 use seal::json::Writer;
 use tokio::sync::{mpsc, oneshot};
 
@@ -41,6 +42,7 @@ pub struct Hub {
     orders: Orders,
     cleaner: Cleaner,
     language: Arc<str>,
+    name: Option<Arc<str>>,
     address: Option<SocketAddr>,
 }
 
@@ -48,11 +50,12 @@ pub struct Hub {
 pub(crate) struct Settings {
     pub(crate) redact: Arc<dyn Redact>,
     pub(crate) language: String,
+    pub(crate) name: Option<String>,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { redact: Arc::new(Secrets), language: "en".to_owned() }
+        Self { redact: Arc::new(Secrets), language: "en".to_owned(), name: None }
     }
 }
 
@@ -108,6 +111,7 @@ impl Hub {
             person: None,
             language: None,
             agent: None,
+            quoted: true,
         }
     }
 
@@ -160,7 +164,9 @@ impl Hub {
     }
 
     fn new(orders: Orders, settings: Settings, address: Option<SocketAddr>) -> Self {
-        Self { orders, cleaner: Cleaner::new(settings.redact), language: settings.language.into(), address }
+        let Settings { redact, language, name } = settings;
+        let (cleaner, language, name) = (Cleaner::new(redact), language.into(), name.map(Arc::from));
+        Self { orders, cleaner, language, name, address }
     }
 }
 
@@ -210,6 +216,7 @@ pub struct Begin {
     person: Option<String>,
     language: Option<String>,
     agent: Option<String>,
+    quoted: bool,
 }
 
 impl Begin {
@@ -228,6 +235,21 @@ impl Begin {
         self
     }
 
+    /// These words only: what the person asked is told to nobody, because it may hold what others should not hear.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), sayso::Error> {
+    /// # let hub = sayso::Hub::embedded().open()?;
+    /// let begin = hub.session("Tell the clinic that I am ill.").says_only("I will write to the clinic.");
+    /// # drop(begin);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn says_only(mut self, words: impl Into<Words>) -> Self {
+        self.quoted = false;
+        self.says(words)
+    }
+
     /// For whom: only those who listen for that person hear it, where listeners are told apart so.
     ///
     /// ```
@@ -243,7 +265,7 @@ impl Begin {
         self
     }
 
-    /// The language of all that is said, as a tag like `es` or `yo`.
+    /// The language of all that is said, as a tag like `es` or `yo`; other languages stand beside it in [`Words`].
     ///
     /// ```
     /// # fn main() -> Result<(), sayso::Error> {
@@ -286,31 +308,64 @@ impl Begin {
     /// ```
     pub async fn start(self) -> Result<Session, Error> {
         let cleaner = self.hub.cleaner.of_session();
+        let body = self.body(&cleaner);
+        let started = self.hub.orders.start(body, cleaner.clone()).await?;
+        Ok(Session::new(started, cleaner, self.language.as_deref().unwrap_or(&self.hub.language)))
+    }
+
+    /// What the hub is told.
+    fn body(&self, cleaner: &Cleaner) -> String {
         let mut out = Writer::default();
         out.open_object();
-        let words = self.words.unwrap_or_else(|| Words::new(self.request.as_str()));
-        words.write(&mut out, &cleaner);
+        let request = Words::new(self.request.as_str());
+        let words = self.words.as_ref().unwrap_or(&request);
+        words.write(&mut out, cleaner);
         out.key("urgency");
         out.text("normal");
-        words.write_beside(&mut out, &cleaner, "request_text", &self.request);
+        if self.quoted {
+            words.write_beside(&mut out, cleaner, "request_text", &request);
+        }
         if let Some(person) = &self.person {
             out.key("requested_by");
             out.text(&format!("user:{person}"));
         }
         out.key("localization_hints");
-        out.open_object();
-        out.key("primary_language");
-        out.text(self.language.as_deref().unwrap_or(&self.hub.language));
-        out.close_object();
-        if let Some(agent) = &self.agent {
+        self.hints(&mut out, words);
+        let producer = [("agent_id", self.agent.as_deref()), ("agent_name", self.hub.name.as_deref())];
+        if producer.iter().any(|(_, text)| text.is_some()) {
             out.key("producer");
             out.open_object();
-            out.key("agent_id");
-            out.text(agent);
+            for (name, text) in producer {
+                if let Some(text) = text {
+                    out.key(name);
+                    out.text(text);
+                }
+            }
             out.close_object();
         }
         out.close_object();
-        let started = self.hub.orders.start(out.finish(), cleaner.clone()).await?;
-        Ok(Session::new(started, cleaner))
+        out.finish()
+    }
+
+    /// The languages of the session: that of all that is said, and those that its first words are in beside it.
+    fn hints(&self, out: &mut Writer, words: &Words) {
+        let language = self.language.as_deref().unwrap_or(&self.hub.language);
+        out.open_object();
+        out.key("primary_language");
+        out.text(language);
+        if is_right_to_left(language) {
+            out.key("text_direction");
+            out.text("rtl");
+        }
+        let mut others = words.languages().filter(|tag| !tag.eq_ignore_ascii_case(language)).peekable();
+        if others.peek().is_some() {
+            out.key("available_languages");
+            out.open_array();
+            for tag in std::iter::once(language).chain(others) {
+                out.text(tag);
+            }
+            out.close_array();
+        }
+        out.close_object();
     }
 }

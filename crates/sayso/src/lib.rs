@@ -86,5 +86,7 @@ pub use question::{Clarified, Question};
 pub use redact::{Redact, Secrets, Untouched};
 #[cfg(feature = "macros")]
 pub use sayso_macros::tool;
-pub use session::{Call, Cause, Failure, HandOff, Progress, Session, Target, Tool};
+pub use session::{
+    Call, Cancellation, Cause, Failure, HandOff, Output, Progress, Session, State, Target, Tool,
+};
 pub use words::Words;

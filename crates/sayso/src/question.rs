@@ -8,31 +8,36 @@ use crate::consent::By;
 use crate::desk::member;
 use crate::error::{Error, Stop};
 use crate::redact::Cleaner;
+use crate::words::{Words, variant};
 
 /// A question for what was meant (§4.4.2).
 ///
 /// ```
-/// let question = sayso::Question::new("Which Ben?").choice("ben_a", "Ben Adams").choice("ben_o", "Ben Okri");
-/// # let _ = question;
+/// use sayso::{Question, Words};
+/// let question = Question::new("Which Ben?").choice("ben_a", "Ben Adams").choice("ben_o", "Ben Okri");
+/// let spanish_too = Question::new(Words::new("When?").in_language("es", "¿Cuándo?"))
+///     .choice("now", Words::new("At once").in_language("es", "Ahora mismo"))
+///     .choice("later", Words::new("Tomorrow").in_language("es", "Mañana"));
+/// # let _ = (question, spanish_too);
 /// ```
 #[derive(Clone, Debug)]
 pub struct Question {
-    says: String,
-    context: Option<String>,
+    says: Words,
+    context: Option<Words>,
     kinds: Vec<&'static str>,
-    choices: Vec<(String, String)>,
+    choices: Vec<(String, Words)>,
     timeout: Duration,
 }
 
 impl Question {
-    /// Asks for an answer in words.
+    /// Asks for an answer in words. The question can be in several lengths, and it and all that belongs to it in several languages.
     ///
     /// ```
     /// # let _ =
     /// sayso::Question::new("What shall the file be called?")
     /// # ;
     /// ```
-    pub fn new(question: impl Into<String>) -> Self {
+    pub fn new(question: impl Into<Words>) -> Self {
         Self {
             says: question.into(),
             context: None,
@@ -68,7 +73,8 @@ impl Question {
         self
     }
 
-    /// An answer to choose: what comes back, and what the person is told.
+    /// An answer to choose: what comes back, and what the person is told. What is given in one language only, like a name, is the
+    /// same in all languages of the question.
     ///
     /// ```
     /// # let _ =
@@ -76,8 +82,21 @@ impl Question {
     /// # ;
     /// ```
     #[must_use]
-    pub fn choice(mut self, value: impl Into<String>, label: impl Into<String>) -> Self {
+    pub fn choice(mut self, value: impl Into<String>, label: impl Into<Words>) -> Self {
         self.choices.push((value.into(), label.into()));
+        self
+    }
+
+    /// Takes an answer in words, too, where there are choices or another kind of answer.
+    ///
+    /// ```
+    /// # let _ =
+    /// sayso::Question::new("Where?").choice("oslo", "Oslo").choice("lagos", "Lagos").or_in_words()
+    /// # ;
+    /// ```
+    #[must_use]
+    pub fn or_in_words(mut self) -> Self {
+        self.kinds.push("freetext");
         self
     }
 
@@ -89,7 +108,7 @@ impl Question {
     /// # ;
     /// ```
     #[must_use]
-    pub fn because(mut self, context: impl Into<String>) -> Self {
+    pub fn because(mut self, context: impl Into<Words>) -> Self {
         self.context = Some(context.into());
         self
     }
@@ -110,13 +129,11 @@ impl Question {
     pub(crate) fn body(&self, cleaner: &Cleaner) -> String {
         let mut out = Writer::default();
         out.open_object();
-        let question = cleaner.clean(&self.says);
-        for name in ["question", "summary_normal"] {
-            out.key(name);
-            out.text(&question);
-        }
+        let question = self.says.cleaned(cleaner);
+        question.write_as(&mut out, "question");
+        question.write(&mut out);
         if let Some(context) = &self.context {
-            cleaner.write(&mut out, "context", context);
+            self.says.write_beside(&mut out, cleaner, "context", context);
         }
         out.key("timeout_seconds");
         out.integer(i64::try_from(self.timeout.as_secs()).unwrap_or(i64::MAX));
@@ -131,19 +148,36 @@ impl Question {
             out.close_array();
         }
         if chosen.is_some() {
-            out.key("choices");
-            out.open_array();
-            for (value, label) in &self.choices {
-                out.open_object();
-                out.key("value");
-                out.text(value);
-                cleaner.write(&mut out, "label", label);
-                out.close_object();
+            self.write_choices(&mut out, cleaner, "choices", |label| Some(label.normal()));
+            for tag in self.says.languages() {
+                self.write_choices(&mut out, cleaner, &variant("choices", tag), |label| label.to(tag));
             }
-            out.close_array();
         }
         out.close_object();
         out.finish()
+    }
+
+    /// The choices in one language, if all of them are in it.
+    fn write_choices(
+        &self,
+        out: &mut Writer,
+        cleaner: &Cleaner,
+        name: &str,
+        to: impl Fn(&Words) -> Option<&str>,
+    ) {
+        if self.choices.iter().any(|(_, label)| to(label).is_none()) {
+            return;
+        }
+        out.key(name);
+        out.open_array();
+        for (value, label) in &self.choices {
+            out.open_object();
+            out.key("value");
+            out.text(value);
+            cleaner.write(out, "label", to(label).unwrap_or_default());
+            out.close_object();
+        }
+        out.close_array();
     }
 }
 

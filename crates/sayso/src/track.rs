@@ -2,6 +2,7 @@
 //! protocol wants, and what must be closed before the end.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use seal::json::Writer;
 
@@ -21,8 +22,8 @@ pub(crate) enum Intent {
     Invoke { call: String, tool: String, event: String, spends: bool },
     /// A tool has ended.
     Complete { call: String, event: String },
-    /// Text of the model, and whether that was all.
-    Output { text: Piece, complete: bool },
+    /// Text of the model, its language where that is not the session's, and whether that was all.
+    Output { text: Piece, language: Option<Arc<str>>, complete: bool },
     /// A question.
     Ask { body: String, clarify: bool },
     /// Nobody waits for the answer to a question.
@@ -43,6 +44,9 @@ pub(crate) enum Last {
 }
 
 impl Intent {
+    /// The output is whole.
+    pub(crate) const OUTPUT_DONE: Self = Self::Output { text: Piece::NONE, language: None, complete: true };
+
     /// How many bytes it has, about.
     pub(crate) fn len(&self) -> usize {
         match self {
@@ -70,19 +74,29 @@ pub(crate) enum Piece {
 }
 
 impl Piece {
-    /// None: it is whole.
-    pub(crate) const NONE: Self = Self::Text(String::new());
+    const NONE: Self = Self::Text(String::new());
+
+    fn is_empty(&self) -> bool {
+        match self {
+            Self::Text(text) => text.is_empty(),
+            Self::Bytes(bytes) => bytes.is_empty(),
+        }
+    }
 }
 
 const THINKING: &str = "thinking";
 const CALLING: &str = "calling_tool";
 const WAITING: &str = "awaiting_input";
+const WRITING: &str = "writing_output";
+const HANDING_OFF: &str = "handing_off";
 
 /// A session as its agent knows it. The hub is the judge; this only knows what to say.
 #[derive(Debug)]
 pub(crate) struct Track {
     session: String,
     state: &'static str,
+    /// The agent has entered that state itself, in its own words, and leaves it itself.
+    entered: bool,
     /// Questions that are not resolved.
     asking: usize,
     /// One was resolved while another was not: what it allowed goes on, and leaves the state of waiting for that time.
@@ -92,6 +106,8 @@ pub(crate) struct Track {
     /// Calls that are open, and their tools.
     tools: BTreeMap<String, String>,
     writing: bool,
+    /// The language of the output that is open, where it is not the session's.
+    language: Option<Arc<str>>,
     /// Outputs that are whole: each has a name of its own.
     outputs: u64,
     /// The beginning of a character whose end has not come.
@@ -107,11 +123,13 @@ impl Track {
         Self {
             session,
             state: "idle",
+            entered: false,
             asking: 0,
             answered: false,
             unused: 0,
             tools,
             writing: false,
+            language: None,
             outputs: 0,
             cut,
             held,
@@ -126,10 +144,11 @@ impl Track {
 
     /// What must be said before: an output that is open is whole when the agent goes on to something else.
     pub(crate) fn before(&self, intent: &Intent) -> Option<Intent> {
-        let goes_on = !matches!(
-            intent,
-            Intent::Output { .. } | Intent::Event(_) | Intent::Complete { .. } | Intent::Withdraw { .. }
-        );
+        let goes_on = match intent {
+            Intent::Output { text, language, .. } => !text.is_empty() && *language != self.language,
+            Intent::Event(_) | Intent::Complete { .. } | Intent::Withdraw { .. } => false,
+            _ => true,
+        };
         if !goes_on || !(self.writing || !self.held.is_empty() || !self.cut.is_empty()) {
             return None;
         }
@@ -139,7 +158,7 @@ impl Track {
         {
             return Some(Intent::Complete { call: call.clone(), event: left(tool, call, why) });
         }
-        Some(Intent::Output { text: Piece::NONE, complete: true })
+        Some(Intent::OUTPUT_DONE)
     }
 
     /// Its end cannot be told.
@@ -153,7 +172,10 @@ impl Track {
         let session = self.session.clone();
         let mut events = Vec::new();
         match intent {
-            Intent::Output { text, complete } => {
+            Intent::Output { text, language, complete } => {
+                if !text.is_empty() {
+                    self.language.clone_from(language);
+                }
                 let mut text = match text {
                     Piece::Text(text) => self.cut.then(text),
                     Piece::Bytes(bytes) => self.cut.push(bytes).into(),
@@ -164,7 +186,15 @@ impl Track {
                 let text = self.held.push(&text, *complete, &self.cleaner);
                 let nothing = text.is_empty() && !(*complete && self.writing);
                 let output_id = format!("out_{}", self.outputs + 1);
-                return (!nothing).then_some(Call::Output { session, output_id, text, complete: *complete });
+                let (language, complete, stays) = (self.language.clone(), *complete, self.stays_writing());
+                return (!nothing).then_some(Call::Output {
+                    session,
+                    output_id,
+                    text,
+                    language,
+                    complete,
+                    stays,
+                });
             }
             Intent::Ask { body, clarify } => {
                 return Some(Call::Ask { session, body: body.clone(), clarify: *clarify });
@@ -175,9 +205,11 @@ impl Track {
             }
             Intent::Event(event) => events.push(std::mem::take(event)),
             Intent::Invoke { event, .. } => {
-                if self.state != CALLING {
-                    events.extend(if self.answered { Some(state(CALLING)) } else { self.enter(CALLING) });
-                }
+                events.extend(if self.answered && self.state != CALLING {
+                    Some(state(CALLING))
+                } else {
+                    self.enter(CALLING)
+                });
                 events.push(event.clone());
             }
             Intent::Complete { call, event } => {
@@ -185,12 +217,12 @@ impl Track {
                     return None;
                 }
                 events.push(event.clone());
-                if self.tools.len() == 1 && self.state == CALLING {
+                if self.tools.len() == 1 && self.state == CALLING && !self.entered {
                     events.push(state(if self.asking > 0 { WAITING } else { THINKING }));
                 }
             }
             Intent::HandOff(event) => {
-                events.extend(self.enter("handing_off"));
+                events.extend(self.enter(HANDING_OFF));
                 events.push(event.clone());
             }
             Intent::End { last, why } => {
@@ -208,33 +240,33 @@ impl Track {
     pub(crate) fn done(&mut self, intent: &Intent) {
         let asks = self.asking > 0;
         match intent {
-            Intent::State { to, .. } if !asks => self.state = to,
+            Intent::State { to, .. } if !asks => (self.state, self.entered) = (to, true),
             Intent::Invoke { call, tool, spends, .. } => {
                 self.tools.insert(call.clone(), tool.clone());
                 self.unused = self.unused.saturating_sub(usize::from(*spends));
-                if !asks || self.answered {
-                    self.state = CALLING;
+                if (!asks || self.answered) && self.state != CALLING {
+                    (self.state, self.entered) = (CALLING, false);
                 }
             }
             Intent::Complete { call, .. } => {
                 self.tools.remove(call);
-                if self.tools.is_empty() && self.state == CALLING {
+                if self.tools.is_empty() && self.state == CALLING && !self.entered {
                     self.state = self.after();
                 }
             }
             Intent::Output { complete, .. } => {
                 self.writing = !complete;
                 self.outputs += u64::from(*complete);
-                if !asks {
-                    self.state = if *complete { THINKING } else { "writing_output" };
+                if !asks && !self.stays_writing() {
+                    (self.state, self.entered) = (if *complete { THINKING } else { WRITING }, false);
                 }
             }
             Intent::Ask { .. } => {
                 self.asking += 1;
                 self.answered = false;
-                self.state = WAITING;
+                (self.state, self.entered) = (WAITING, false);
             }
-            Intent::HandOff(_) if !asks => self.state = "handing_off",
+            Intent::HandOff(_) if !asks => self.state = HANDING_OFF,
             Intent::End { .. } => self.tools.clear(),
             Intent::State { .. } | Intent::Event(_) | Intent::Withdraw { .. } | Intent::HandOff(_) => {}
         }
@@ -245,7 +277,12 @@ impl Track {
         self.asking = self.asking.saturating_sub(1);
         self.unused += usize::from(yes);
         self.answered = self.asking > 0;
-        self.state = self.after();
+        (self.state, self.entered) = (self.after(), false);
+    }
+
+    /// The end of an output leaves the state to the agent.
+    fn stays_writing(&self) -> bool {
+        self.entered && self.state == WRITING
     }
 
     /// The state that there is when nothing else is said.
@@ -257,9 +294,10 @@ impl Track {
         }
     }
 
-    /// A change of state. While a person is asked there is none: to leave `awaiting_input` is to say that it is resolved.
+    /// A change of state, if it is in another. While a person is asked there is none: to leave `awaiting_input` is to say that
+    /// it is resolved.
     fn enter(&self, to: &str) -> Option<String> {
-        (self.asking == 0).then(|| state(to))
+        (self.asking == 0 && self.state != to).then(|| state(to))
     }
 }
 

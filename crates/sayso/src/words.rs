@@ -22,6 +22,8 @@ pub struct Words {
     detailed: Option<String>,
     /// The same in other languages, by their tags.
     others: Vec<(String, Words)>,
+    /// They are not the author's, but of the library, and in English.
+    ours: bool,
 }
 
 impl Words {
@@ -33,7 +35,17 @@ impl Words {
     /// # ;
     /// ```
     pub fn new(normal: impl Into<String>) -> Self {
-        Self { normal: normal.into(), terse: None, detailed: None, others: Vec::new() }
+        Self { normal: normal.into(), ..Self::default() }
+    }
+
+    /// The library's own, for what its author has no words for.
+    pub(crate) fn ours(normal: String) -> Self {
+        Self { ours: true, ..Self::new(normal) }
+    }
+
+    /// Whether they are the library's own, and so in English.
+    pub(crate) fn are_ours(&self) -> bool {
+        self.ours
     }
 
     /// And in few.
@@ -94,15 +106,54 @@ impl Words {
         self.cleaned(cleaner).write(out);
     }
 
-    /// Something that is the same in all languages of these words. Without it, no other language would be whole.
-    pub(crate) fn write_beside(&self, out: &mut Writer, cleaner: &Cleaner, name: &str, text: &str) {
-        let text = cleaner.clean(text);
+    /// The normal words of something else that belongs to these, as a member of this name. What is given in one language only
+    /// is the same in all languages of these words: without it, none of them would be whole.
+    pub(crate) fn write_beside(&self, out: &mut Writer, cleaner: &Cleaner, name: &str, other: &Self) {
+        if !other.others.is_empty() {
+            return other.cleaned(cleaner).write_as(out, name);
+        }
+        let text = cleaner.clean(&other.normal);
         out.key(name);
         out.text(&text);
         for (tag, _) in &self.others {
             out.key(&variant(name, tag));
             out.text(&text);
         }
+    }
+
+    /// The tags of the other languages that they are in.
+    pub(crate) fn languages(&self) -> impl Iterator<Item = &str> {
+        self.others.iter().map(|(tag, _)| tag.as_str())
+    }
+
+    /// The normal words in that other language; the first ones if they are in no other. Nothing if they are in others only.
+    pub(crate) fn to(&self, tag: &str) -> Option<&str> {
+        if self.others.is_empty() {
+            return Some(&self.normal);
+        }
+        let known = self.others.iter().find(|(known, _)| known.eq_ignore_ascii_case(tag));
+        known.map(|(_, words)| words.normal.as_str())
+    }
+
+    /// All of its texts, each made into another.
+    pub(crate) fn each(&self, make: &impl Fn(&str) -> String) -> Self {
+        Self {
+            normal: make(&self.normal),
+            terse: self.terse.as_deref().map(make),
+            detailed: self.detailed.as_deref().map(make),
+            others: self.others.iter().map(|(tag, words)| (tag.clone(), words.each(make))).collect(),
+            ours: self.ours,
+        }
+    }
+
+    /// Whether there is one length, and one language.
+    pub(crate) fn is_one_text(&self) -> bool {
+        self.terse.is_none() && self.detailed.is_none() && self.others.is_empty()
+    }
+
+    /// In words, in the first language.
+    pub(crate) fn normal(&self) -> &str {
+        &self.normal
     }
 
     /// Itself without secrets. They are looked for and counted once, however often it is told.
@@ -190,7 +241,7 @@ impl From<String> for Words {
 }
 
 /// The name of a member in another language (§11.5.1, C-H1).
-fn variant(name: &str, tag: &str) -> String {
+pub(crate) fn variant(name: &str, tag: &str) -> String {
     format!("{name}_{}", tag.to_ascii_lowercase().replace('-', "_"))
 }
 

@@ -73,7 +73,7 @@ impl Core {
         };
         let root = doc.root();
         let Some((agent, producer)) = producer(&root, who) else {
-            return Answer::Bad("producer must be an object with an agent_id that is the token's".to_owned());
+            return Answer::Bad("producer must be an object; an agent_id in it is the token's".to_owned());
         };
         let id = self.new_id("sess_", now);
         let Ok(session_id) = SessionId::parse(&id) else { return Answer::Bad("no id".to_owned()) };
@@ -281,8 +281,14 @@ pub(super) fn requested_by(root: &Value<'_>) -> Option<Arc<str>> {
 /// Who speaks, and the producer of its events as JSON: the token's agent and no other; without a token, whom the request
 /// names, or `local`.
 fn producer(root: &Value<'_>, who: &Principal) -> Option<(Arc<str>, Box<str>)> {
-    if let Some(named) = root.member("producer") {
-        let agent = named.member("agent_id")?.text()?;
+    let named = root.member("producer");
+    if named.is_some_and(|named| named.kind() != Kind::Object) {
+        return None;
+    }
+    if let Some(named) = named
+        && let Some(agent) = named.member("agent_id")
+    {
+        let agent = agent.text()?;
         let allowed = who.agent_id.as_deref().is_none_or(|own| own == agent);
         return allowed.then(|| (Arc::from(&*agent), named.source().into()));
     }
@@ -291,6 +297,10 @@ fn producer(root: &Value<'_>, who: &Principal) -> Option<(Arc<str>, Box<str>)> {
     writer.open_object();
     writer.key("agent_id");
     writer.text(&agent);
+    for (name, value) in named.iter().flat_map(Value::members) {
+        writer.key(&name.text().unwrap_or_default());
+        writer.raw(value.source());
+    }
     writer.close_object();
     Some((agent, writer.finish().into()))
 }

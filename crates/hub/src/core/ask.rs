@@ -9,7 +9,7 @@ use aaep::{ReplyToken, SubscriptionId};
 use seal::Digest;
 
 use super::told::{self, Told};
-use super::tongues::End;
+use super::tongues::{self, End};
 use super::{After, Core, Write};
 use crate::Principal;
 use crate::command::{Answer, Output, RequestId};
@@ -103,7 +103,7 @@ impl Core {
         let waits = self.sessions.get(session).is_some_and(|live| &*live.state == "awaiting_input");
         if !waits {
             let words = [(SAYSO_EXTENSION, told::HUBS_WORDS)];
-            self.emit_one(session, &told::state(None, "awaiting_input"), &words, now)?;
+            self.emit_one(session, &tongues::state(None, "awaiting_input"), &words, now)?;
         }
         let extra: Vec<_> = binding.map(|json| (SAYSO_EXTENSION, json)).into_iter().collect();
         self.emit_one(session, said, &extra, now)?;

@@ -12,7 +12,7 @@ use super::agent::requested_by;
 use super::lanes::{Left, is_timed, leave, resumes_from, shaper};
 use super::subscription::Subscription;
 use super::told::{self, Told};
-use super::{After, Core, Heard};
+use super::{After, Core, Heard, tongues};
 use crate::command::{Answer, Output};
 use crate::compose::{self, SAYSO_EXTENSION, Stamp};
 use crate::delivery::{Frame, Part, Reason, id_place, place_id};
@@ -339,7 +339,7 @@ impl Core {
     /// A state.changed that says where a session is (§8.7, C-E15): from and to are the same.
     fn summary(&mut self, session: &str, gap: bool, now: i64) -> Option<Arc<Frame>> {
         let state = &self.sessions.get(session)?.state;
-        let said = told::state(Some(state), state);
+        let said = tongues::state(Some(state), state);
         let words = if gap { r#"{"gap":true,"words":"hub"}"# } else { told::HUBS_WORDS };
         self.own_frame(session, &said, &[(SAYSO_EXTENSION, words)], now)
     }

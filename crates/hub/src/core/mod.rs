@@ -311,8 +311,9 @@ impl Core {
             Command::Publish { session, events, key } => {
                 Some(self.publish(who, &session, &events, key.as_deref(), now))
             }
-            Command::Output { session, output_id, text, complete, key } => {
-                let output = output::Piece { id: output_id.as_deref(), text: &text, complete };
+            Command::Output { session, output_id, text, language, complete, stays, key } => {
+                let (id, language) = (output_id.as_deref(), language.as_deref());
+                let output = output::Piece { id, text: &text, language, complete, stays };
                 Some(self.output(who, &session, &output, key.as_deref(), now))
             }
             Command::Ask { session, text, clarify, key } => {

@@ -4,7 +4,7 @@ use aaep::json::Writer;
 use seal::Digest;
 
 use super::publish::published;
-use super::{Core, told};
+use super::{Core, tongues};
 use crate::Principal;
 use crate::command::Answer;
 
@@ -12,7 +12,9 @@ use crate::command::Answer;
 pub(super) struct Piece<'p> {
     pub(super) id: Option<&'p str>,
     pub(super) text: &'p str,
+    pub(super) language: Option<&'p str>,
     pub(super) complete: bool,
+    pub(super) stays: bool,
 }
 
 /// No event carries more code points of an output.
@@ -28,7 +30,10 @@ impl Core {
         key: Option<&str>,
         now: i64,
     ) -> Answer {
-        let whole = [session, piece.id.unwrap_or(""), if piece.complete { "1" } else { "0" }, piece.text];
+        let complete = if piece.complete { "1" } else { "0" };
+        let whole = [session, piece.id.unwrap_or(""), complete, piece.text];
+        // What was keyed before there were languages is still known.
+        let whole = whole.into_iter().chain(piece.language.into_iter().flat_map(|tag| ["\0", tag]));
         let keyed = key.map(|key| (key, Digest::of_all(whole.map(str::as_bytes))));
         if let Some(answer) = self.remembered(who, keyed.as_ref(), Answer::Found) {
             return answer;
@@ -45,16 +50,16 @@ impl Core {
         }
         let mut events = Vec::new();
         if !writes {
-            events.push(told::state(None, "writing_output"));
+            events.push(tongues::state(None, "writing_output"));
         }
         let pieces = cut(piece.text);
         let last = pieces.len() - 1;
         for (at, text) in pieces.into_iter().enumerate() {
-            events.push(chunk(piece.id, text, position, piece.complete && at == last));
+            events.push(chunk(piece, text, position, piece.complete && at == last));
             position += text.chars().count() as u64;
         }
-        if piece.complete && !asks {
-            events.push(told::state(None, "thinking"));
+        if piece.complete && !asks && !piece.stays {
+            events.push(tongues::state(None, "thinking"));
         }
         match self.emit(session, &events, false, now) {
             Ok(ids) => {
@@ -80,14 +85,16 @@ fn cut(text: &str) -> Vec<&str> {
     pieces
 }
 
-fn chunk(id: Option<&str>, text: &str, position: u64, complete: bool) -> String {
+fn chunk(of: &Piece<'_>, text: &str, position: u64, complete: bool) -> String {
     let mut writer = Writer::with_capacity(text.len() + 128);
     writer.open_object();
     writer.key("type");
     writer.text("aaep:agent.output.streaming");
-    if let Some(id) = id {
-        writer.key("output_id");
-        writer.text(id);
+    for (name, value) in [("output_id", of.id), ("language", of.language)] {
+        if let Some(value) = value {
+            writer.key(name);
+            writer.text(value);
+        }
     }
     writer.key("chunk");
     writer.text(text);

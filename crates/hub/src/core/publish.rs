@@ -102,8 +102,13 @@ impl Core {
     ) -> Result<Vec<Arc<str>>, Answer> {
         let mut ids = Vec::with_capacity(events.len());
         for event in events {
-            let words: &[_] =
-                if !by_agent && told::is_state(event) { &[(SAYSO_EXTENSION, told::HUBS_WORDS)] } else { &[] };
+            let hubs_words = by_agent.then(|| told::state_without_words(event)).flatten();
+            let words: &[_] = if hubs_words.is_some() || !by_agent && told::is_state(event) {
+                &[(SAYSO_EXTENSION, told::HUBS_WORDS)]
+            } else {
+                &[]
+            };
+            let event = hubs_words.as_ref().unwrap_or(event);
             ids.push(self.emit_said(session, event, words, by_agent, Some(before), now)?);
         }
         Ok(ids)

@@ -3,8 +3,10 @@
 
 use aaep::consent::{Answer, By, Extended, Reminder, Resolution};
 use aaep::event::Decision;
-use aaep::json::Writer;
+use aaep::json::{Tape, Writer};
 use aaep::{ReplyToken, Timestamp};
+
+use super::tongues;
 
 /// An event, and what stands beside it in `extensions.sayso`.
 pub(super) struct Told {
@@ -46,20 +48,29 @@ fn moved(token: &ReplyToken, deadline: i64, what: &str, now: i64) -> Told {
 /// Beside words that only tell a state: who has words of its own for that state needs none of these.
 pub(super) const HUBS_WORDS: &str = r#"{"words":"hub"}"#;
 
-/// The agent's state is another one now; `from` is said where it is not the one before.
-pub(super) fn state(from: Option<&str>, to: &str) -> String {
-    let (terse, normal) = match to {
-        "idle" => ("Idle.", "The agent is idle."),
-        "thinking" => ("Thinking.", "The agent is thinking."),
-        "calling_tool" => ("Using a tool.", "The agent is using a tool."),
-        "writing_output" => ("Writing.", "The agent is writing."),
-        "awaiting_input" => ("Waiting for an answer.", "The agent waits for an answer."),
-        "deciding" => ("Deciding.", "The agent is deciding what to do."),
-        "handing_off" => ("Handing over.", "The agent is handing over."),
-        _ => ("Under way.", "The agent is under way."),
-    };
-    state_in_words(from, to, terse, normal)
+/// A change of state for which an agent has no words, in the hub's: somebody may hear it (§9.3.1).
+pub(super) fn state_without_words(event: &str) -> Option<String> {
+    // Hardly any other event is looked at closely.
+    if event.len() > BARE || !event.contains("agent.state.changed") || event.contains("summary_") {
+        return None;
+    }
+    let mut tape = Tape::default();
+    let doc = tape.read(event).ok()?;
+    let (mut from, mut to) = (None, None);
+    for (name, value) in doc.root().members() {
+        match &*name.text()? {
+            "type" if value.is("aaep:agent.state.changed") => {}
+            "urgency" if value.is("normal") => {}
+            "from_state" => from = Some(value.text()?),
+            "to_state" => to = Some(value.text()?),
+            _ => return None,
+        }
+    }
+    tongues::known_state(from.as_deref(), &to?)
 }
+
+/// An event that says of a state no more than which it is has no more bytes.
+const BARE: usize = 192;
 
 /// Whether that is a state in the hub's words, of those that it says itself.
 pub(super) fn is_state(said: &str) -> bool {
@@ -83,21 +94,15 @@ pub(super) fn resolution(resolution: &Resolution, to: &str) -> String {
         (By::Unreachable, _) => ("Nobody to ask.", format!("Nobody could be asked.{counts}")),
         _ => ("Question withdrawn.", "The question was withdrawn.".to_owned()),
     };
-    state_in_words(None, to, terse, &normal)
-}
-
-fn state_in_words(from: Option<&str>, to: &str, terse: &str, normal: &str) -> String {
     let mut writer = Writer::default();
     writer.open_object();
-    let members = [
-        ("type", Some("aaep:agent.state.changed")),
-        ("urgency", Some("normal")),
-        ("from_state", from),
-        ("to_state", Some(to)),
-        ("summary_terse", Some(terse)),
-        ("summary_normal", Some(normal)),
-    ];
-    for (name, text) in members.into_iter().filter_map(|(name, text)| Some((name, text?))) {
+    for (name, text) in [
+        ("type", "aaep:agent.state.changed"),
+        ("urgency", "normal"),
+        ("to_state", to),
+        ("summary_terse", terse),
+        ("summary_normal", &normal),
+    ] {
         writer.key(name);
         writer.text(text);
     }
@@ -134,5 +139,37 @@ fn span(millis: i64) -> String {
         (0..=119, _) => many(seconds, "second"),
         (_, longer @ ..=7199) => many(longer / 60, "minute"),
         (_, longer) => many(longer / 3600, "hour"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_state_without_words_is_told_in_the_hubs() {
+        let said = state_without_words(
+            r#"{"type":"aaep:agent.state.changed","urgency":"normal","to_state":"thinking"}"#,
+        );
+        let said = said.unwrap();
+        assert!(
+            said.contains(r#""to_state":"thinking""#) && said.contains("The agent is thinking."),
+            "{said}"
+        );
+        assert!(said.contains(r#""summary_terse_es":"Pensando.""#) && !said.contains("from_state"), "{said}");
+        let left = r#"{"type":"aaep:agent.state.changed","from_state":"idle","to_state":"deciding"}"#;
+        assert!(state_without_words(left).unwrap().contains(r#""from_state":"idle""#));
+        for other in [
+            r#"{"type":"aaep:agent.state.changed","to_state":"thinking","summary_normal":"Thinking."}"#,
+            r#"{"type":"aaep:agent.state.changed","to_state":"thinking","localization_hints":{"primary_language":"de"}}"#,
+            r#"{"type":"aaep:agent.state.changed","to_state":"thinking","urgency":"background"}"#,
+            r#"{"type":"aaep:agent.state.changed","to_state":"dreaming"}"#,
+            r#"{"type":"aaep:agent.state.changed","to_state":7}"#,
+            r#"{"type":"aaep:agent.state.changed"}"#,
+            r#"{"type":"aaep:agent.tool.invoked","tool":"agent.state.changed","to_state":"thinking"}"#,
+            "agent.state.changed",
+        ] {
+            assert_eq!(state_without_words(other), None, "{other}");
+        }
     }
 }

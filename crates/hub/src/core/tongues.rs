@@ -123,6 +123,103 @@ const STOPPED_AND_NOT_DONE: Line = line(
     "Ènìyàn náà dá ìjókòó náà dúró. Irinṣẹ́ náà kò parí.",
 );
 
+/// The agent's state is another one now; `from` is said where it is not the one before.
+pub(super) fn state(from: Option<&str>, to: &str) -> String {
+    known_state(from, to).unwrap_or_else(|| state_in_words(from, to, &UNDER_WAY))
+}
+
+/// The same, if it is one of the protocol's own (§4.2.1).
+pub(super) fn known_state(from: Option<&str>, to: &str) -> Option<String> {
+    let (_, words) = STATES.iter().find(|(state, _)| *state == to)?;
+    Some(state_in_words(from, to, words))
+}
+
+fn state_in_words(from: Option<&str>, to: &str, [terse, normal]: &[Line; 2]) -> String {
+    event("aaep:agent.state.changed", |writer| {
+        text(writer, "urgency", "normal");
+        if let Some(from) = from {
+            text(writer, "from_state", from);
+        }
+        text(writer, "to_state", to);
+        said(writer, "summary_terse", terse);
+        said(writer, "summary_normal", normal);
+    })
+}
+
+/// States in few words, and in words.
+const STATES: [(&str, [Line; 2]); 7] = [
+    (
+        "idle",
+        [
+            line("Idle.", "Sin nada que hacer.", "Kò ṣe ohunkóhun lọ́wọ́."),
+            line("The agent is idle.", "El agente no hace nada ahora.", "Aṣojú náà kò ṣe ohunkóhun lọ́wọ́."),
+        ],
+    ),
+    (
+        "thinking",
+        [
+            line("Thinking.", "Pensando.", "Ó ń ronú."),
+            line("The agent is thinking.", "El agente está pensando.", "Aṣojú náà ń ronú."),
+        ],
+    ),
+    (
+        "calling_tool",
+        [
+            line("Using a tool.", "Usando una herramienta.", "Ó ń lo irinṣẹ́."),
+            line(
+                "The agent is using a tool.",
+                "El agente está usando una herramienta.",
+                "Aṣojú náà ń lo irinṣẹ́.",
+            ),
+        ],
+    ),
+    (
+        "writing_output",
+        [
+            line("Writing.", "Escribiendo.", "Ó ń kọ̀wé."),
+            line("The agent is writing.", "El agente está escribiendo.", "Aṣojú náà ń kọ̀wé."),
+        ],
+    ),
+    (
+        "awaiting_input",
+        [
+            line("Waiting for an answer.", "Esperando una respuesta.", "Ó ń dúró de ìdáhùn."),
+            line(
+                "The agent waits for an answer.",
+                "El agente espera una respuesta.",
+                "Aṣojú náà ń dúró de ìdáhùn.",
+            ),
+        ],
+    ),
+    (
+        "deciding",
+        [
+            line("Deciding.", "Decidiendo.", "Ó ń pinnu."),
+            line(
+                "The agent is deciding what to do.",
+                "El agente está decidiendo qué hacer.",
+                "Aṣojú náà ń pinnu ohun tó máa ṣe.",
+            ),
+        ],
+    ),
+    (
+        "handing_off",
+        [
+            line("Handing over.", "Traspasando.", "Ó ń fà á lé ẹlòmíràn lọ́wọ́."),
+            line(
+                "The agent is handing over.",
+                "El agente está traspasando el trabajo.",
+                "Aṣojú náà ń fà á lé ẹlòmíràn lọ́wọ́.",
+            ),
+        ],
+    ),
+];
+
+const UNDER_WAY: [Line; 2] = [
+    line("Under way.", "En marcha.", "Ó ń lọ lọ́wọ́."),
+    line("The agent is under way.", "El agente está en marcha.", "Iṣẹ́ aṣojú náà ń lọ lọ́wọ́."),
+];
+
 /// Nobody has taken an answer yet.
 pub(super) fn away() -> String {
     event("aaep:agent.progress.updated", |writer| {

@@ -14,7 +14,7 @@ use super::step::{Kind, Step, Unasked};
 use crate::consent::{Action, Answer};
 use crate::error::{Error, Stop};
 use crate::question::{Clarified, Question};
-use crate::session::{Failure, Progress, Session, Tool};
+use crate::session::{Cancellation, Failure, Progress, Session, Tool};
 use crate::words::{Words, human};
 
 /// So many runs that are over are remembered.
@@ -24,7 +24,7 @@ const PAST: usize = 1024;
 pub(super) enum Last {
     Finish(Words),
     Fail(Failure),
-    Cancel(Words),
+    Cancel(Cancellation),
     Early,
     Stalled,
     Stopped(Stop),
@@ -113,7 +113,8 @@ impl<'s> Drive<'s> {
             Kind::Done { run, words } => match self.ended(run) {
                 None => return Goes::Continue(()),
                 Some((name, tool)) => {
-                    tool.done(words.unwrap_or_else(|| Words::new(format!("{} is done.", human(&name))))).await
+                    tool.done(words.unwrap_or_else(|| Words::ours(format!("{} is done.", human(&name)))))
+                        .await
                 }
             },
             Kind::Failed { run, why } => match self.ended(run) {

@@ -5,7 +5,7 @@ use super::report::Fault;
 use crate::consent::Action;
 use crate::hub::Begin;
 use crate::question::{Clarified, Question};
-use crate::session::{Call, Failure, HandOff, Progress, Session};
+use crate::session::{Call, Cancellation, Failure, HandOff, Output, Progress, Session};
 use crate::words::Words;
 
 /// One thing that an agent does. Tools are known by the name of their run, which is the native side's own: one that is open
@@ -51,12 +51,12 @@ pub(super) enum Kind {
     },
     Failed {
         run: String,
-        why: String,
+        why: Words,
     },
     TimedOut {
         run: String,
     },
-    Output(String),
+    Output(Output),
     Bytes(Vec<u8>),
     /// Text of one of several models.
     Token {
@@ -68,7 +68,7 @@ pub(super) enum Kind {
     HandOff(HandOff),
     Finish(Words),
     Fail(Failure),
-    Cancel(Words),
+    Cancel(Cancellation),
     /// Something that is wrong with what would have been a step.
     Fault(Fault),
 }
@@ -180,7 +180,7 @@ impl Step {
     /// sayso::bridge::Step::failed("run-1", "The station does not answer.")
     /// # ;
     /// ```
-    pub fn failed(run: impl Into<String>, why: impl Into<String>) -> Self {
+    pub fn failed(run: impl Into<String>, why: impl Into<Words>) -> Self {
         Self(Kind::Failed { run: run.into(), why: why.into() })
     }
 
@@ -202,8 +202,8 @@ impl Step {
     /// sayso::bridge::Step::output("It rai")
     /// # ;
     /// ```
-    pub fn output(text: impl Into<String>) -> Self {
-        Self(Kind::Output(text.into()))
+    pub fn output(output: impl Into<Output>) -> Self {
+        Self(Kind::Output(output.into()))
     }
 
     /// The same in bytes, which may be cut in the middle of a character. What is not UTF-8 is told as U+FFFD.
@@ -281,8 +281,8 @@ impl Step {
     /// sayso::bridge::Step::cancel("Nothing was sent.")
     /// # ;
     /// ```
-    pub fn cancel(words: impl Into<Words>) -> Self {
-        Self(Kind::Cancel(words.into()))
+    pub fn cancel(cancellation: impl Into<Cancellation>) -> Self {
+        Self(Kind::Cancel(cancellation.into()))
     }
 
     pub(crate) fn model(words: Words) -> Self {
@@ -335,7 +335,7 @@ impl Step {
 pub struct Unasked {
     pub(super) tool: String,
     words: Option<Words>,
-    arguments: Option<String>,
+    arguments: Option<Box<Words>>,
     medium: bool,
 }
 
@@ -372,8 +372,8 @@ impl Unasked {
     /// # ;
     /// ```
     #[must_use]
-    pub fn with(mut self, arguments: impl Into<String>) -> Self {
-        self.arguments = Some(arguments.into());
+    pub fn with(mut self, arguments: impl Into<Words>) -> Self {
+        self.arguments = Some(Box::new(arguments.into()));
         self
     }
 
@@ -396,7 +396,7 @@ impl Unasked {
             call = call.says(words);
         }
         if let Some(arguments) = self.arguments {
-            call = call.with(arguments);
+            call = call.with(*arguments);
         }
         if self.medium { call.medium_risk() } else { call }
     }

@@ -23,7 +23,9 @@ use tokio::sync::{oneshot, watch};
 
 #[cfg(feature = "embedded")]
 pub(crate) use here::Here;
-pub(crate) use orders::{LONGEST, Orders, gone};
+#[cfg(feature = "client")]
+pub(crate) use orders::gone;
+pub(crate) use orders::{LONGEST, Orders};
 pub(crate) use sessions::Desk;
 pub(crate) use thread::run;
 

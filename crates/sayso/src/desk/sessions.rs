@@ -238,6 +238,11 @@ impl Desk {
                 {
                     self.asked.insert(token, (session.clone(), job.reply));
                     return self.withdraw(session);
+                } else if let Intent::Withdraw { token } = intent
+                    && self.asked.remove(token).is_some()
+                {
+                    // The answer says how it was resolved; what is said next need not wait until that is told once more.
+                    live.track.resolved(member(json, "decision").as_deref() == Some("accept"));
                 }
             }
             (Err(Error::Stopped(_)), _) => self.doubt(session),

@@ -100,6 +100,18 @@ impl Connect {
         self
     }
 
+    /// What people call the agent; they hear it, instead of the agent's id.
+    ///
+    /// ```
+    /// # let _ =
+    /// sayso::Hub::connect("https://hub.example").name("Your bank's assistant")
+    /// # ;
+    /// ```
+    pub fn name(mut self, name: impl Into<String>) -> Self {
+        self.settings.name = Some(name.into());
+        self
+    }
+
     /// The language of all that is said, as a tag; `en` if nothing is said.
     ///
     /// ```

@@ -139,6 +139,18 @@ impl Embedded {
         self
     }
 
+    /// What people call the agent; they hear it, instead of the agent's id.
+    ///
+    /// ```
+    /// # let _ =
+    /// sayso::Hub::embedded().name("Your bank's assistant")
+    /// # ;
+    /// ```
+    pub fn name(mut self, name: impl Into<String>) -> Self {
+        self.settings.name = Some(name.into());
+        self
+    }
+
     /// The language of all that is said, as a tag; `en` if nothing is said.
     ///
     /// ```
@@ -190,14 +202,7 @@ impl Embedded {
         let listener = self.listen.as_deref().map(|at| bind(at, door.is_some())).transpose()?;
         let bridge = Bridge::start(core, wire::fanout::Limits::default(), wire::clock)
             .map_err(|error| unreachable(&error))?;
-        let who = Principal {
-            name: OWNER.into(),
-            role: Role::Agent,
-            agent_id: Some(self.agent.as_str().into()),
-            scope: Arc::default(),
-            open: false,
-            token: None,
-        };
+        let who = principal(OWNER, &self.agent);
         let (mut orders, inbox) = Orders::channel();
         let address = listener.as_ref().map(|(_, address)| *address);
         let door = door.map_or(Door::Open, Door::Tokens);
@@ -219,6 +224,47 @@ impl Embedded {
             })?;
         }
         Ok(Hub::new(orders, self.settings, address))
+    }
+}
+
+impl Embedded {
+    /// Speaks to a hub that runs in this process already, and has its journal, its doors and its limits from whoever runs it. The
+    /// sessions are the agent's, as if it had a token of its id; letting go of them, or of this, ends nothing else there.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let random = |bytes: &mut [u8]| seal::Random::fill(&mut seal::SystemRandom, bytes);
+    /// # let (journal, id) = (Box::new(journal::Memory::default()), aaep::event::Producer::new("hub"));
+    /// # let core = hub::Core::new(journal, id, hub::Limits::default(), random, wire::clock())?;
+    /// # let running = wire::Bridge::start(core, wire::fanout::Limits::default(), wire::clock)?;
+    /// // `running` is the way to a hub like that of `sayso serve`.
+    /// let hub = sayso::Hub::embedded().agent("bank").beside(&running)?;
+    /// let session = hub.session("What time is it?").start().await?;
+    /// session.finish("It is noon.").await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn beside(self, running: &Bridge) -> Result<Hub, Error> {
+        if self.journal.is_some() || self.listen.is_some() || self.tokens.is_some() {
+            let why = "a hub that runs already has its own journal, address and tokens".to_owned();
+            return Err(Error::Malformed(why));
+        }
+        let line = Inside::guest(running, principal(&self.agent, &self.agent));
+        let (orders, inbox) = Orders::channel();
+        speak(&orders, inbox, async move || Some(line))?;
+        Ok(Hub::new(orders, self.settings, None))
+    }
+}
+
+fn principal(name: &str, agent: &str) -> Principal {
+    Principal {
+        name: name.into(),
+        role: Role::Agent,
+        agent_id: Some(agent.into()),
+        scope: Arc::default(),
+        open: false,
+        token: None,
     }
 }
 

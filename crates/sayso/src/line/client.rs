@@ -321,12 +321,19 @@ fn said(number: Number, call: &Call, key: &str) -> String {
                 member(out, "session_id", session);
                 member(out, "reply_token", token);
             }
-            Call::Output { session, output_id, text, complete } => {
+            Call::Output { session, output_id, text, language, complete, stays } => {
                 member(out, "session_id", session);
                 member(out, "output_id", output_id);
                 member(out, "text", text);
+                if let Some(language) = language {
+                    member(out, "language", language);
+                }
                 out.key("complete");
                 out.boolean(*complete);
+                if *stays {
+                    out.key("stays");
+                    out.boolean(true);
+                }
             }
         }
     })

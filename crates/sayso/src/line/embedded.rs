@@ -24,6 +24,8 @@ pub(crate) struct Embedded {
     numbers: ByMade<RequestId, Number>,
     /// Calls that the hub did not take: it is gone.
     untaken: Vec<Number>,
+    /// The hub is another's, and stays when this goes.
+    guest: bool,
     /// How the hub is asked.
     ask: fn(&wire::Line, &Principal, Command) -> Option<RequestId>,
 }
@@ -37,8 +39,14 @@ impl Embedded {
             who,
             numbers: ByMade::default(),
             untaken: Vec::new(),
+            guest: false,
             ask: wire::Line::ask,
         }
+    }
+
+    /// To a hub that others speak to, and that somebody else runs.
+    pub(crate) fn guest(bridge: &Bridge, who: Principal) -> Self {
+        Self { guest: true, ..Self::new(bridge, who) }
     }
 
     /// To a hub whose turns are taken here: what it answers is at hand when something was said.
@@ -75,8 +83,12 @@ impl Embedded {
 
     /// What is said to everybody when nothing more will be.
     pub(crate) fn parting(&self) -> impl Future<Output = ()> + Send + use<> {
-        let bridge = self.bridge.clone();
-        async move { bridge.goodbye(FAREWELL).await }
+        let bridge = (!self.guest).then(|| self.bridge.clone());
+        async move {
+            if let Some(bridge) = bridge {
+                bridge.goodbye(FAREWELL).await;
+            }
+        }
     }
 
     fn heard(&mut self, heard: Heard) -> Option<Told> {
@@ -121,8 +133,9 @@ fn command(call: Call) -> Command {
     match call {
         Call::Start { body } => Command::Start { text: body, key: None },
         Call::Events { session, events } => Command::Publish { session, events, key: None },
-        Call::Output { session, output_id, text, complete } => {
-            Command::Output { session, output_id: Some(output_id), text, complete, key: None }
+        Call::Output { session, output_id, text, language, complete, stays } => {
+            let (output_id, language) = (Some(output_id), language.map(|tag| tag.to_string()));
+            Command::Output { session, output_id, text, language, complete, stays, key: None }
         }
         Call::Withdraw { session, token } => Command::Withdraw { session, token },
         Call::Ask { session, body, clarify } => Command::Ask { session, text: body, clarify, key: None },

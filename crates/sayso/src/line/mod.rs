@@ -10,6 +10,7 @@ pub(crate) mod client;
 pub(crate) mod embedded;
 
 use std::future::Future;
+use std::sync::Arc;
 
 use crate::Error;
 
@@ -36,11 +37,30 @@ pub(crate) trait Line: Send + 'static {
 /// What the hub is asked to do.
 #[derive(Clone, Debug)]
 pub(crate) enum Call {
-    Start { body: String },
-    Events { session: String, events: Vec<String> },
-    Output { session: String, output_id: String, text: String, complete: bool },
-    Ask { session: String, body: String, clarify: bool },
-    Withdraw { session: String, token: String },
+    Start {
+        body: String,
+    },
+    Events {
+        session: String,
+        events: Vec<String>,
+    },
+    Output {
+        session: String,
+        output_id: String,
+        text: String,
+        language: Option<Arc<str>>,
+        complete: bool,
+        stays: bool,
+    },
+    Ask {
+        session: String,
+        body: String,
+        clarify: bool,
+    },
+    Withdraw {
+        session: String,
+        token: String,
+    },
 }
 
 /// What the hub tells.

@@ -1,8 +1,12 @@
 //! A session: one request of a person, from its start to one honest end.
 //!
 //! - `tool`: calls of tools, from saying that one runs to saying how it ended.
-//! - `say`: what is said with more than words: progress, failure, handing off.
+//! - `say`: what is said with more than words: progress, states, handing off.
+//! - `output`: what its model writes.
+//! - `ending`: ends that are no success.
 
+mod ending;
+mod output;
 mod say;
 mod tool;
 
@@ -13,9 +17,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use aaep::event::EventType;
 use seal::json::Writer;
 
+pub use ending::{Cancellation, Cause, Failure};
+pub use output::Output;
 #[cfg(feature = "openai")]
 pub(crate) use say::short;
-pub use say::{Cause, Failure, HandOff, Progress, Target};
+pub use say::{HandOff, Progress, State, Target};
 pub use tool::{Call, Tool};
 
 use crate::consent::{Action, Answer, Granted};
@@ -74,11 +80,14 @@ pub struct Session {
     started: Started,
     cleaner: Cleaner,
     calls: Arc<AtomicU64>,
+    /// Whether it is in the language of the library's own words.
+    english: bool,
 }
 
 impl Session {
-    pub(crate) fn new(started: Started, cleaner: Cleaner) -> Self {
-        Self { started, cleaner, calls: Arc::default() }
+    pub(crate) fn new(started: Started, cleaner: Cleaner, language: &str) -> Self {
+        let english = language.split('-').next().is_some_and(|tag| tag.eq_ignore_ascii_case("en"));
+        Self { started, cleaner, calls: Arc::default(), english }
     }
 
     /// The same session, for who does not own it: letting go of this ends nothing.
@@ -86,7 +95,7 @@ impl Session {
         let Started { id, stop, orders, at, .. } = &self.started;
         let started =
             Started { id: id.clone(), stop: stop.clone(), orders: orders.clone(), at: *at, ended: true };
-        Self { started, cleaner: self.cleaner.clone(), calls: self.calls.clone() }
+        Self { started, cleaner: self.cleaner.clone(), calls: self.calls.clone(), english: self.english }
     }
 
     /// Its id.
@@ -118,7 +127,7 @@ impl Session {
     /// # }
     /// ```
     pub async fn think(&self, words: impl Into<Words>) -> Result<(), Error> {
-        self.state("thinking", &words.into()).await
+        self.enter(State::Thinking, words).await
     }
 
     /// The agent decides between ways to go on.
@@ -134,7 +143,37 @@ impl Session {
     /// # }
     /// ```
     pub async fn decide(&self, words: impl Into<Words>) -> Result<(), Error> {
-        self.state("deciding", &words.into()).await
+        self.enter(State::Deciding, words).await
+    }
+
+    /// It is in that state from now on, in these words. The states of tools, outputs and hand-offs are entered and left by themselves
+    /// when there is one, without words: this is for who has something to say of them. What is entered so lasts until something
+    /// else is entered, asked or handed off.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), sayso::Error> {
+    /// # let hub = sayso::Hub::embedded().open()?;
+    /// # let session = hub.session("Pay Ben.").start().await?;
+    /// session.enter(sayso::State::CallingTool, "Asking those who know.").await?;
+    /// session.tool("weather").says("Asking the institute.").start().await?.done("It rains.").await?;
+    /// # session.finish("It rains.").await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn enter(&self, state: State, words: impl Into<Words>) -> Result<(), Error> {
+        let (to, words) = (state.word(), words.into());
+        let words = words.cleaned(&self.cleaner);
+        let event = Self::event("aaep:agent.state.changed", |out| {
+            out.key("to_state");
+            out.text(to);
+            words.write(out);
+        });
+        let instead = Self::event("aaep:agent.progress.updated", |out| {
+            say::progress(&words, |_| {}, out, &self.cleaner);
+        });
+        drop(words);
+        self.say(Intent::State { to, event, instead }).await.map(drop)
     }
 
     /// A long task has moved on.
@@ -172,7 +211,8 @@ impl Session {
     }
 
     /// Text of the model as it comes, cut wherever it is cut. Listeners get it in the pieces that they want. What may be the
-    /// beginning of a secret is held until the rest is there.
+    /// beginning of a secret is held until the rest is there. [`Output`] is for a whole text at once, or for one in another
+    /// language than the session's.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -186,12 +226,18 @@ impl Session {
     /// # Ok(())
     /// # }
     /// ```
-    pub async fn output(&self, text: impl Into<String>) -> Result<(), Error> {
-        let text = text.into();
+    pub async fn output(&self, output: impl Into<Output>) -> Result<(), Error> {
+        let Output { text, language, whole } = output.into();
+        let language: Option<Arc<str>> = language.map(Arc::from);
         let mut rest = text.as_str();
-        while !rest.is_empty() {
+        while !rest.is_empty() || whole {
             let (piece, after) = rest.split_at(rest.floor_char_boundary(AT_ONCE));
-            self.say(Intent::Output { text: Piece::Text(piece.to_owned()), complete: false }).await?;
+            let complete = whole && after.is_empty();
+            let text = Piece::Text(piece.to_owned());
+            self.say(Intent::Output { text, language: language.clone(), complete }).await?;
+            if complete {
+                break;
+            }
             rest = after;
         }
         Ok(())
@@ -212,7 +258,8 @@ impl Session {
     /// ```
     pub async fn output_bytes(&self, bytes: impl AsRef<[u8]>) -> Result<(), Error> {
         for piece in bytes.as_ref().chunks(AT_ONCE) {
-            self.say(Intent::Output { text: Piece::Bytes(piece.to_owned()), complete: false }).await?;
+            let text = Piece::Bytes(piece.to_owned());
+            self.say(Intent::Output { text, language: None, complete: false }).await?;
         }
         Ok(())
     }
@@ -231,7 +278,7 @@ impl Session {
     /// # }
     /// ```
     pub async fn output_done(&self) -> Result<(), Error> {
-        self.say(Intent::Output { text: Piece::NONE, complete: true }).await.map(drop)
+        self.say(Intent::OUTPUT_DONE).await.map(drop)
     }
 
     /// Asks the person, and waits. A future that is dropped takes the question back.
@@ -396,13 +443,9 @@ impl Session {
     /// session.cancel("Nothing was sent.").await
     /// # }
     /// ```
-    pub async fn cancel(self, words: impl Into<Words>) -> Result<(), Error> {
-        let words = words.into();
-        let event = Self::event("aaep:agent.session.cancelled", |out| {
-            out.key("cancelled_by");
-            out.text("producer");
-            words.write(out, &self.cleaner);
-        });
+    pub async fn cancel(self, cancellation: impl Into<Cancellation>) -> Result<(), Error> {
+        let cancellation = cancellation.into();
+        let event = Self::event("aaep:agent.session.cancelled", |out| cancellation.write(out, &self.cleaner));
         self.end(event).await
     }
 
@@ -428,20 +471,6 @@ impl Session {
     pub async fn stopped(&self) -> Stop {
         let mut stop = self.started.stop.clone();
         stop.wait_for(Option::is_some).await.ok().and_then(|stop| *stop).unwrap_or(Stop::Other)
-    }
-
-    async fn state(&self, to: &'static str, words: &Words) -> Result<(), Error> {
-        let words = words.cleaned(&self.cleaner);
-        let event = Self::event("aaep:agent.state.changed", |out| {
-            out.key("to_state");
-            out.text(to);
-            words.write(out);
-        });
-        let instead = Self::event("aaep:agent.progress.updated", |out| {
-            say::progress(&words, |_| {}, out, &self.cleaner);
-        });
-        drop(words);
-        self.say(Intent::State { to, event, instead }).await.map(drop)
     }
 
     fn event(kind: &str, payload: impl FnOnce(&mut Writer)) -> String {

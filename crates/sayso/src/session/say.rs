@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use seal::json::Writer;
 
+use crate::consent::Risk;
 use crate::redact::Cleaner;
 use crate::words::{Clean, Words};
 
@@ -98,124 +99,6 @@ pub(super) fn progress(
     words.write(out);
 }
 
-/// What kind of failure it is (§4.1.3).
-///
-/// ```
-/// # let _ =
-/// sayso::Failure::new("Your card has expired.").cause(sayso::Cause::RequiresUser)
-/// # ;
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Cause {
-    /// Trying again is likely to work.
-    Transient,
-    /// Trying again will not work.
-    Permanent,
-    /// The person has to do something first.
-    RequiresUser,
-    /// The agent cannot tell.
-    Unknown,
-}
-
-/// Why a session failed, and what can be done (§4.1.3).
-///
-/// ```
-/// use sayso::{Failure, Cause};
-/// let failure = Failure::new("The bank does not answer.").cause(Cause::Transient).hint("Try again in a minute.");
-/// # let _ = failure;
-/// ```
-#[derive(Clone, Debug)]
-pub struct Failure {
-    words: Words,
-    cause: Cause,
-    code: Option<String>,
-    hint: Option<String>,
-}
-
-impl Failure {
-    /// What went wrong.
-    ///
-    /// ```
-    /// # let _ =
-    /// sayso::Failure::new("The bank does not answer.")
-    /// # ;
-    /// ```
-    pub fn new(words: impl Into<Words>) -> Self {
-        Self { words: words.into(), cause: Cause::Unknown, code: None, hint: None }
-    }
-
-    /// What kind of failure it is.
-    ///
-    /// ```
-    /// # let _ =
-    /// sayso::Failure::new("The bank does not answer.").cause(sayso::Cause::Transient)
-    /// # ;
-    /// ```
-    #[must_use]
-    pub fn cause(mut self, cause: Cause) -> Self {
-        self.cause = cause;
-        self
-    }
-
-    /// A code of your own, like `BANK_SILENT`.
-    ///
-    /// ```
-    /// # let _ =
-    /// sayso::Failure::new("The bank does not answer.").code("BANK_SILENT")
-    /// # ;
-    /// ```
-    #[must_use]
-    pub fn code(mut self, code: impl Into<String>) -> Self {
-        self.code = Some(code.into());
-        self
-    }
-
-    /// What the person can do.
-    ///
-    /// ```
-    /// # let _ =
-    /// sayso::Failure::new("The bank does not answer.").hint("Try again in a minute.")
-    /// # ;
-    /// ```
-    #[must_use]
-    pub fn hint(mut self, hint: impl Into<String>) -> Self {
-        self.hint = Some(hint.into());
-        self
-    }
-
-    pub(super) fn write(&self, out: &mut Writer, cleaner: &Cleaner) {
-        out.key("error_category");
-        out.text(match self.cause {
-            Cause::Transient => "transient",
-            Cause::Permanent => "permanent",
-            Cause::RequiresUser => "requires_user",
-            Cause::Unknown => "unknown",
-        });
-        self.words.write(out, cleaner);
-        if let Some(code) = &self.code {
-            out.key("error_code");
-            out.text(code);
-        }
-        if let Some(hint) = &self.hint {
-            self.words.write_beside(out, cleaner, "remediation_hint", hint);
-        }
-        out.key("recoverable");
-        out.boolean(matches!(self.cause, Cause::Transient | Cause::RequiresUser));
-    }
-}
-
-impl From<&str> for Failure {
-    fn from(words: &str) -> Self {
-        Self::new(words)
-    }
-}
-
-impl From<String> for Failure {
-    fn from(words: String) -> Self {
-        Self::new(words)
-    }
-}
-
 /// To whom a session is handed (§4.4.3).
 ///
 /// ```
@@ -236,14 +119,19 @@ pub enum Target {
 /// A request that somebody else goes on (§4.4.3).
 ///
 /// ```
-/// let hand_off = sayso::HandOff::to(sayso::Target::Human, "The refund is above what I may decide.");
+/// use sayso::{HandOff, Target, Words};
+/// let reason = Words::new("The refund is above what I may decide.")
+///     .in_language("es", "El reembolso supera lo que puedo decidir.");
+/// let hand_off = HandOff::to(Target::Human, reason);
 /// # let _ = hand_off;
 /// ```
 #[derive(Clone, Debug)]
 pub struct HandOff {
     target: Target,
-    reason: String,
+    reason: Words,
+    summary: Option<Words>,
     uri: Option<String>,
+    urgency: Option<Risk>,
 }
 
 impl HandOff {
@@ -254,8 +142,21 @@ impl HandOff {
     /// sayso::HandOff::to(sayso::Target::Human, "The refund is above what I may decide.")
     /// # ;
     /// ```
-    pub fn to(target: Target, reason: impl Into<String>) -> Self {
-        Self { target, reason: reason.into(), uri: None }
+    pub fn to(target: Target, reason: impl Into<Words>) -> Self {
+        Self { target, reason: reason.into(), summary: None, uri: None, urgency: None }
+    }
+
+    /// What is said of it in other words than the reason alone.
+    ///
+    /// ```
+    /// # let _ =
+    /// sayso::HandOff::to(sayso::Target::Human, "You wanted to speak to Ada.").summary("Ada is asked to go on.")
+    /// # ;
+    /// ```
+    #[must_use]
+    pub fn summary(mut self, words: impl Into<Words>) -> Self {
+        self.summary = Some(words.into());
+        self
     }
 
     /// Exactly to whom.
@@ -271,6 +172,19 @@ impl HandOff {
         self
     }
 
+    /// How much depends on it that the other one looks at it soon.
+    ///
+    /// ```
+    /// # let _ =
+    /// sayso::HandOff::to(sayso::Target::Human, "The order is stuck.").urgency(sayso::Risk::High)
+    /// # ;
+    /// ```
+    #[must_use]
+    pub fn urgency(mut self, urgency: Risk) -> Self {
+        self.urgency = Some(urgency);
+        self
+    }
+
     pub(super) fn write(&self, out: &mut Writer, cleaner: &Cleaner) {
         out.key("target_kind");
         out.text(match self.target {
@@ -278,14 +192,67 @@ impl HandOff {
             Target::SpecialistAgent => "specialist_agent",
             Target::EscalationQueue => "escalation_queue",
         });
-        let reason = cleaner.clean(&self.reason);
-        for name in ["reason", "summary_normal"] {
-            out.key(name);
-            out.text(&reason);
+        match &self.summary {
+            None => {
+                let reason = self.reason.cleaned(cleaner);
+                reason.write_as(out, "reason");
+                reason.write(out);
+            }
+            Some(summary) => {
+                summary.write_beside(out, cleaner, "reason", &self.reason);
+                summary.write(out, cleaner);
+            }
+        }
+        if let Some(urgency) = self.urgency {
+            out.key("urgency_for_handoff");
+            out.text(urgency.word());
         }
         if let Some(uri) = &self.uri {
             out.key("target_uri");
             out.text(uri);
+        }
+    }
+}
+
+/// What an agent is at (§4.2.1).
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), sayso::Error> {
+/// # let hub = sayso::Hub::embedded().open()?;
+/// # let session = hub.session("Pay Ben.").start().await?;
+/// session.enter(sayso::State::WritingOutput, "The answer follows.").await?;
+/// session.output("It rains.").await?;
+/// # session.finish("It rains.").await?;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum State {
+    /// It thinks: [`Session::think`](crate::Session::think).
+    Thinking,
+    /// It weighs what to do: [`Session::decide`](crate::Session::decide).
+    Deciding,
+    /// It uses tools.
+    CallingTool,
+    /// It writes an output.
+    WritingOutput,
+    /// It asks that somebody else goes on.
+    HandingOff,
+    /// It does nothing.
+    Idle,
+}
+
+impl State {
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            Self::Thinking => "thinking",
+            Self::Deciding => "deciding",
+            Self::CallingTool => "calling_tool",
+            Self::WritingOutput => "writing_output",
+            Self::HandingOff => "handing_off",
+            Self::Idle => "idle",
         }
     }
 }

@@ -12,7 +12,7 @@ use super::say::short;
 use crate::consent::{Risk, danger};
 use crate::desk::{LEFT, Order};
 use crate::error::{CallError, Error};
-use crate::track::{Intent, left};
+use crate::track::{Intent, english, left};
 use crate::words::{Words, human};
 
 /// More bytes of a tool's error are not looked at.
@@ -37,7 +37,7 @@ pub struct Call<'s> {
     session: &'s Session,
     tool: String,
     words: Option<Words>,
-    arguments: Option<String>,
+    arguments: Option<Words>,
     risk: Risk,
     limit: Option<Duration>,
 }
@@ -65,7 +65,7 @@ impl<'s> Call<'s> {
         self
     }
 
-    /// The arguments in words.
+    /// The arguments in words; in one language only, they are the same in all.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -78,7 +78,7 @@ impl<'s> Call<'s> {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn with(mut self, arguments: impl Into<String>) -> Self {
+    pub fn with(mut self, arguments: impl Into<Words>) -> Self {
         self.arguments = Some(arguments.into());
         self
     }
@@ -203,7 +203,7 @@ pub struct Tool<'s> {
     since: Instant,
     open: bool,
     /// What [`run`](Self::run) says when it is done.
-    success: Option<Words>,
+    success: Option<Box<Words>>,
 }
 
 impl<'s> Tool<'s> {
@@ -261,7 +261,7 @@ impl<'s> Tool<'s> {
         self.close("success", &words.into(), None).await
     }
 
-    /// It failed, for this reason.
+    /// It failed, for this reason. Listeners hear that it did, and why.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -273,13 +273,44 @@ impl<'s> Tool<'s> {
     /// # Ok(())
     /// # }
     /// ```
-    pub async fn failed(self, why: impl Into<String>) -> Result<(), Error> {
-        let why = why.into();
-        // Of the beginning of a secret that is cut in two, nothing is left once it is short.
-        let start = why.get(..why.floor_char_boundary(ENOUGH)).unwrap_or_default();
-        let why = short(&self.session.cleaner.clean(start)).into_owned();
-        let words = Words::new(format!("{} failed: {why}", human(&self.name)));
+    pub async fn failed(self, why: impl Into<Words>) -> Result<(), Error> {
+        let why = self.reason(&why.into());
+        // In another language, or in several, the author's own words are all there is to say.
+        let words = if self.session.english && why.is_one_text() {
+            Words::new(format!("{} failed: {}", human(&self.name), why.normal()))
+        } else {
+            why.clone()
+        };
         self.close("error", &words, Some(&why)).await
+    }
+
+    /// It failed, in these words, and for this reason. A reason in one language only is the same in all languages of the words.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), sayso::Error> {
+    /// # let hub = sayso::Hub::embedded().open()?;
+    /// # let session = hub.session("Pay Ben.").start().await?;
+    /// use sayso::Words;
+    /// let words = Words::new("The weather is not known.").in_language("es", "No se sabe qué tiempo hace.");
+    /// let why = Words::new("The station does not answer.").in_language("es", "La estación no contesta.");
+    /// session.tool("weather").start().await?.failed_as(words, why).await?;
+    /// # session.fail("The weather is not known.").await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn failed_as(self, words: impl Into<Words>, why: impl Into<Words>) -> Result<(), Error> {
+        let why = self.reason(&why.into());
+        self.close("error", &words.into(), Some(&why)).await
+    }
+
+    /// Why it failed, without secrets and no longer than the protocol allows.
+    fn reason(&self, why: &Words) -> Words {
+        why.each(&|why| {
+            // Of the beginning of a secret that is cut in two, nothing is left once it is short.
+            let start = why.get(..why.floor_char_boundary(ENOUGH)).unwrap_or_default();
+            short(&self.session.cleaner.clean(start)).into_owned()
+        })
     }
 
     /// It took too long.
@@ -295,13 +326,13 @@ impl<'s> Tool<'s> {
     /// # }
     /// ```
     pub async fn timed_out(self) -> Result<(), Error> {
-        let why = format!("{} took too long.", human(&self.name));
-        self.close("timeout", &Words::new(why.as_str()), Some(&why)).await
+        let why = Words::ours(format!("{} took too long.", human(&self.name)));
+        self.close("timeout", &why, Some(&why)).await
     }
 
     /// In other words than that it is done.
     pub(crate) fn success(mut self, words: Option<Words>) -> Self {
-        self.success = words;
+        self.success = words.map(Box::new);
         self
     }
 
@@ -320,8 +351,8 @@ impl<'s> Tool<'s> {
         };
         match ended {
             Some(Ok(value)) => {
-                let words = self.success.take();
-                let words = words.unwrap_or_else(|| Words::new(format!("{} is done.", human(&self.name))));
+                let words = self.success.take().map(|words| *words);
+                let words = words.unwrap_or_else(|| Words::ours(format!("{} is done.", human(&self.name))));
                 self.close("success", &words, None).await?;
                 Ok(value)
             }
@@ -336,7 +367,7 @@ impl<'s> Tool<'s> {
         }
     }
 
-    async fn close(mut self, status: &str, words: &Words, error: Option<&str>) -> Result<(), Error> {
+    async fn close(mut self, status: &str, words: &Words, error: Option<&Words>) -> Result<(), Error> {
         let event = Session::event("aaep:agent.tool.completed", |out| {
             for (name, text) in [("tool", &*self.name), ("tool_call_id", &self.call), ("status", status)] {
                 out.key(name);
@@ -344,7 +375,10 @@ impl<'s> Tool<'s> {
             }
             words.write(out, &self.session.cleaner);
             if let Some(error) = error {
-                self.session.cleaner.write(out, "error_message", error);
+                words.write_beside(out, &self.session.cleaner, "error_message", error);
+            }
+            if words.are_ours() && !self.session.english {
+                english(out);
             }
             out.key("duration_ms");
             out.integer(i64::try_from(self.since.elapsed().as_millis()).unwrap_or(i64::MAX));

@@ -60,6 +60,14 @@ on_both! {
     languages {
         everybody_hears_their_own_language
         a_question_is_heard_in_a_language_that_all_of_it_is_in
+        what_is_being_done_is_told_in_its_own_words
+        what_was_meant_is_asked_in_ones_own_language
+        a_tools_failure_a_hand_off_and_progress_are_told_in_ones_own_language
+        an_output_says_its_language
+        the_librarys_own_words_do_not_pass_for_another_language
+        a_session_says_its_languages_and_the_agents_name
+        states_are_told_in_words_of_the_agent
+        who_asked_for_a_cancellation_is_told_so
         what_is_no_language_is_refused
     }
     secrets {

@@ -25,14 +25,14 @@ pub(super) fn command(wish: &Wish) -> Result<Command, Fault> {
             Ok(Command::Publish { session, events: params.events()?, key })
         }
         "session.output" => {
-            params.check(Some(&["session_id", "text", "output_id", "complete", "idempotency_key"]))?;
-            let complete = match params.0.member("complete") {
-                None => false,
-                Some(complete) => complete.boolean().ok_or_else(|| wrong("complete", "true or false"))?,
-            };
+            let known =
+                ["session_id", "text", "output_id", "language", "complete", "stays", "idempotency_key"];
+            params.check(Some(&known))?;
+            let (complete, stays) = (params.flag("complete")?, params.flag("stays")?);
             let text = params.text("text")?.unwrap_or_default();
             let (session, output_id, key) = (params.session()?, params.text("output_id")?, params.key()?);
-            Ok(Command::Output { session, output_id, text, complete, key })
+            let language = params.text("language")?;
+            Ok(Command::Output { session, output_id, text, language, complete, stays, key })
         }
         method @ ("session.ask" | "session.clarify") => {
             params.check(None)?;
@@ -78,6 +78,11 @@ impl Params<'_> {
     fn text(&self, name: &str) -> Result<Option<String>, Fault> {
         let Some(value) = self.0.member(name) else { return Ok(None) };
         value.text().map(|text| Some(text.into_owned())).ok_or_else(|| wrong(name, "a string"))
+    }
+
+    fn flag(&self, name: &str) -> Result<bool, Fault> {
+        let Some(value) = self.0.member(name) else { return Ok(false) };
+        value.boolean().ok_or_else(|| wrong(name, "true or false"))
     }
 
     fn session(&self) -> Result<String, Fault> {
@@ -155,8 +160,8 @@ mod tests {
             ),
             (
                 "session.output",
-                r#"{"session_id":"s","text":"a\nb","complete":true,"output_id":"o"}"#,
-                r#"Output { session: "s", output_id: Some("o"), text: "a\nb", complete: true, key: None }"#,
+                r#"{"session_id":"s","text":"a\nb","language":"es","complete":true,"output_id":"o"}"#,
+                r#"Output { session: "s", output_id: Some("o"), text: "a\nb", language: Some("es"), complete: true, stays: false, key: None }"#,
             ),
             (
                 "session.clarify",
@@ -188,6 +193,8 @@ mod tests {
             ("session.event", r#"{"session_id":"s","events":{}}"#),
             ("session.output", r#"{"session_id":"s","text":"a","complete":"yes"}"#),
             ("session.output", r#"{"session_id":"s","text":7}"#),
+            ("session.output", r#"{"session_id":"s","text":"a","language":7}"#),
+            ("session.output", r#"{"session_id":"s","text":"a","stays":"yes"}"#),
             ("session.output", r#"{"session_id":"s","txt":"a"}"#),
             ("session.follow", r#"{"session_id":"s","wait":1}"#),
             ("session.withdraw", r#"{"session_id":"s"}"#),

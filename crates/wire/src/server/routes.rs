@@ -111,15 +111,17 @@ async fn routed(server: &Server, head: &Head, body: Vec<u8>, peer: IpAddr) -> Re
             (Command::Publish { session, events, key }, Status::Ok)
         }
         (Method::Post, ["agent", "v1", "sessions", session, "output"]) => {
-            let query = query(head, &["output_id", "complete"])?;
-            let complete = match query.get("complete") {
-                None | Some("false") => false,
-                Some("true") => true,
-                Some(_) => return Err(Response::problem(Status::BadRequest, "complete is true or false.")),
+            let query = query(head, &["output_id", "language", "complete", "stays"])?;
+            let flag = |name: &str| match query.get(name) {
+                None | Some("false") => Ok(false),
+                Some("true") => Ok(true),
+                Some(_) => Err(Response::problem(Status::BadRequest, &format!("{name} is true or false."))),
             };
-            let output_id = query.get("output_id").map(str::to_owned);
-            let session = (*session).to_owned();
-            (Command::Output { session, output_id, text: text(body)?, complete, key }, Status::Ok)
+            let (complete, stays) = (flag("complete")?, flag("stays")?);
+            let [output_id, language] =
+                ["output_id", "language"].map(|name| query.get(name).map(str::to_owned));
+            let (session, text) = ((*session).to_owned(), text(body)?);
+            (Command::Output { session, output_id, text, language, complete, stays, key }, Status::Ok)
         }
         (Method::Post, ["agent", "v1", "sessions", session, kind @ ("confirmations" | "clarifications")]) => {
             none(head)?;

@@ -1,0 +1,70 @@
+//! What an agent's model writes.
+
+/// Some of an output, or all of it. A plain text is some of it, in the session's language.
+///
+/// ```
+/// use sayso::Output;
+/// let piece: Output = "It rai".into();
+/// let whole = Output::whole("It rains in Oslo.");
+/// let spanish = Output::whole("Llueve en Oslo.").language("es");
+/// # let _ = (piece, whole, spanish);
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Output {
+    pub(super) text: String,
+    pub(super) language: Option<String>,
+    pub(super) whole: bool,
+}
+
+impl Output {
+    /// Some of it; more may follow.
+    ///
+    /// ```
+    /// # let _ =
+    /// sayso::Output::new("It rai")
+    /// # ;
+    /// ```
+    pub fn new(text: impl Into<String>) -> Self {
+        Self { text: text.into(), language: None, whole: false }
+    }
+
+    /// The whole of it, or the last of it.
+    ///
+    /// ```
+    /// # let _ =
+    /// sayso::Output::whole("It rains in Oslo.")
+    /// # ;
+    /// ```
+    pub fn whole(text: impl Into<String>) -> Self {
+        Self { whole: true, ..Self::new(text) }
+    }
+
+    /// The language that it is in, by its tag, where it is another than the session's (§11.5.3). An output has one language;
+    /// text in another one is another output.
+    ///
+    /// There are no variants here as there are of [`Words`](crate::Words): a model writes once, and who listens in another
+    /// language hears it in the one that it is in, and that it is.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), sayso::Error> {
+    /// # let hub = sayso::Hub::embedded().open()?;
+    /// # let session = hub.session("How do I say that in Spanish?").start().await?;
+    /// session.output("In Spanish that is:").await?;
+    /// session.output(sayso::Output::whole("Llueve en Oslo.").language("es")).await?;
+    /// # session.finish("That is how.").await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn language(mut self, tag: impl Into<String>) -> Self {
+        self.language = Some(tag.into());
+        self
+    }
+}
+
+impl<T: Into<String>> From<T> for Output {
+    fn from(text: T) -> Self {
+        Self::new(text)
+    }
+}
