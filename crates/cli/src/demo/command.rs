@@ -139,7 +139,7 @@ fn hub(
         .map_err(|error| error.to_string())?;
     let mut hosts = vec![address.to_string()];
     hosts.extend(["localhost", "127.0.0.1", "[::1]"].map(|name| format!("{name}:{}", address.port())));
-    let assistant = start_on(bridge.clone(), Limits::default(), stage.clone());
+    let assistant = start_on(&bridge, Limits::default(), stage.clone())?;
     let manifest = manifest::text(&["sse", "websocket"]);
     let server = Server::new(bridge.clone(), Door::Open, wire::Limits::default(), hosts, manifest)
         .with_demo(assistant.clone())

@@ -1,5 +1,9 @@
 //! The languages that the assistant speaks, and what is said in all of them.
 
+use sayso::Words;
+
+use super::named::Named;
+
 /// A language.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Language {
@@ -26,10 +30,10 @@ impl Language {
         Self::ALL.into_iter().find(|language| language.tag().eq_ignore_ascii_case(primary))
     }
 
-    /// What is said of the language of a session: in this one, and to be had in all.
-    pub(super) fn hints(self) -> String {
-        let tag = self.tag();
-        format!(r#"{{"primary_language":"{tag}","available_languages":["en","es","yo"]}}"#)
+    /// Words in this language, with those in the others beside them.
+    fn first(self, to: impl Fn(Self) -> Words) -> Words {
+        let others = Self::ALL.into_iter().filter(|other| *other != self);
+        others.fold(to(self), |words, other| words.in_language(other.tag(), to(other)))
     }
 }
 
@@ -50,6 +54,11 @@ impl Line {
             Language::Yoruba => yo,
         }
     }
+
+    /// With what was named, in this language and in the others beside it.
+    pub(super) fn words(&self, own: Language, named: &Named) -> Words {
+        own.first(|language| Words::new(named.fill(self.to(language))))
+    }
 }
 
 /// What is said of an event: terse, normal and detailed, in each language.
@@ -57,6 +66,18 @@ pub(super) struct Phrase {
     pub(super) terse: Line,
     pub(super) normal: Line,
     pub(super) detailed: Line,
+}
+
+impl Phrase {
+    /// With what was named, in this language and in the others beside it.
+    pub(super) fn words(&self, own: Language, named: &Named) -> Words {
+        let to = |line: &Line, language| named.fill(line.to(language));
+        own.first(|language| {
+            Words::new(to(&self.normal, language))
+                .terse(to(&self.terse, language))
+                .detailed(to(&self.detailed, language))
+        })
+    }
 }
 
 /// The same in English, Spanish and Yoruba, each terse, normal and detailed.

@@ -1,18 +1,16 @@
 //! The demo's assistant: a scripted bank and household assistant that shows every event there is, by plain words.
 //!
-//! It is an agent like any other: it says what it does to the hub, asks before it acts, and waits. Nothing that it says it
-//! does is done; its texts say so.
+//! It is an agent like any other, written with the crate `sayso`: it says what it does, asks before it acts, and waits. Nothing
+//! that it says it does is done; its texts say so.
 //!
 //! - `request`: which scene somebody wants, by its `words`; `named`: how much, to whom and where it says.
 //! - `scenes`: the scenes.
-//! - `agent`: an agent's side of a session; `stage`: what it is at, for who stands beside it.
-//! - `draft`: an event in the making.
+//! - `agent`: its side of a session; `stage`: what it is at, for who stands beside it.
 //! - `phrases`: all that it says, in three lengths and, by `language`, in three languages.
 //! - `command`: `sayso demo`, with `welcome`, what it says first, and `pace`, for lines that no person types.
 
 mod agent;
 mod command;
-mod draft;
 mod language;
 mod named;
 mod pace;
@@ -53,12 +51,13 @@ impl Default for Limits {
 }
 
 /// Starts the assistant; what it is sent, it does.
-pub(crate) fn start(bridge: Bridge, limits: Limits) -> mpsc::Sender<Wish> {
+pub(crate) fn start(bridge: &Bridge, limits: Limits) -> Result<mpsc::Sender<Wish>, String> {
     start_on(bridge, limits, Arc::new(Stage::new(limits.time)))
 }
 
 /// The same, with somebody who looks on.
-fn start_on(bridge: Bridge, limits: Limits, stage: Arc<Stage>) -> mpsc::Sender<Wish> {
+fn start_on(bridge: &Bridge, limits: Limits, stage: Arc<Stage>) -> Result<mpsc::Sender<Wish>, String> {
+    let hub = agent::beside(bridge).map_err(|error| error.to_string())?;
     let (sender, mut wishes) = counter(limits);
     tokio::spawn(async move {
         let places = Arc::new(Semaphore::new(limits.sessions));
@@ -67,23 +66,23 @@ fn start_on(bridge: Bridge, limits: Limits, stage: Arc<Stage>) -> mpsc::Sender<W
                 let _ = begun.send(Err("The assistant is busy; try again later.".to_owned()));
                 continue;
             };
-            let (bridge, stage) = (bridge.clone(), stage.clone());
+            let (hub, stage) = (hub.clone(), stage.clone());
             tokio::spawn(async move {
                 let _here = stage.session();
                 let request = request::read(&text, language.as_deref().and_then(Language::of_tag));
-                match Agent::begin(bridge, &request, user.as_deref(), &stage).await {
-                    Err(why) => drop(begun.send(Err(why))),
+                match Agent::begin(&hub, &request, user.as_deref(), &stage).await {
+                    Err(error) => drop(begun.send(Err(format!("The assistant cannot begin: {error}.")))),
                     Ok(agent) => {
-                        let _ = begun.send(Ok(agent.session().to_owned()));
-                        // Whoever stops a session, or a hub that cannot go on, ends a scene early; the hub says so.
-                        let _ = scenes::play(&agent, request.scene).await;
+                        let _ = begun.send(Ok(agent.session.id().to_owned()));
+                        // Whoever stops a session, or a hub that cannot go on, ends a scene early; that is told by itself.
+                        let _ = scenes::play(agent, request.scene).await;
                     }
                 }
                 drop(place);
             });
         }
     });
-    sender
+    Ok(sender)
 }
 
 /// Where wishes wait.

@@ -1,14 +1,15 @@
-//! The scenes. Each is what an agent's author would write: say, ask, act, report, end.
+//! The scenes. Each is what an agent's author writes with the crate `sayso`: say, ask, act, report, end.
 
-use super::agent::{Agent, Answered, Over};
-use super::draft::Draft;
-use super::language::{Line, Phrase};
+use sayso::{Action, Cancellation, Cause, Error, Failure, HandOff, Progress, Risk, State, Target, Tool};
+
+use super::agent::Agent;
+use super::language::Line;
 use super::named::answered_place;
-use super::phrases::{self, Question};
+use super::phrases::{self, Errand};
 use super::request::Scene;
 
 /// Plays a scene to its end.
-pub(super) async fn play(agent: &Agent, scene: Scene) -> Result<(), Over> {
+pub(super) async fn play(agent: Agent, scene: Scene) -> Result<(), Error> {
     match scene {
         Scene::Greeting => answer(agent, &phrases::GREETING).await,
         Scene::Balance => balance(agent).await,
@@ -18,7 +19,7 @@ pub(super) async fn play(agent: &Agent, scene: Scene) -> Result<(), Over> {
         Scene::Deletion => confirmed(agent, &phrases::DELETION).await,
         Scene::Weather => weather(agent).await,
         Scene::Explanation => {
-            agent.be("thinking", &phrases::THINKING).await?;
+            think(&agent).await?;
             answer(agent, &phrases::EXPLANATION).await
         }
         Scene::NoSuchTool => no_such_tool(agent).await,
@@ -26,151 +27,104 @@ pub(super) async fn play(agent: &Agent, scene: Scene) -> Result<(), Over> {
         Scene::Failure => failure(agent).await,
         Scene::Cancellation => cancellation(agent).await,
         Scene::Unknown => {
-            write(agent, &phrases::UNKNOWN).await?;
-            complete(agent, &phrases::NOT_UNDERSTOOD).await
+            write(&agent, &phrases::UNKNOWN).await?;
+            let words = agent.words(&phrases::NOT_UNDERSTOOD);
+            agent.session.finish(words).await
         }
     }
+}
+
+async fn think(agent: &Agent) -> Result<(), Error> {
+    agent.session.think(agent.words(&phrases::THINKING)).await
 }
 
 /// Says its answer, and that it is done.
-async fn answer(agent: &Agent, line: &Line) -> Result<(), Over> {
-    write(agent, line).await?;
-    complete(agent, &phrases::DONE).await
+async fn answer(agent: Agent, line: &Line) -> Result<(), Error> {
+    write(&agent, line).await?;
+    let words = agent.words(&phrases::DONE);
+    agent.session.finish(words).await
 }
 
-async fn write(agent: &Agent, line: &Line) -> Result<(), Over> {
-    agent.be("writing_output", &phrases::WRITING).await?;
-    agent.output(line, agent.named()).await?;
-    agent.be("idle", &phrases::IDLE).await
+async fn write(agent: &Agent, line: &Line) -> Result<(), Error> {
+    agent.session.enter(State::WritingOutput, agent.words(&phrases::WRITING)).await?;
+    agent.output(line).await?;
+    agent.session.enter(State::Idle, agent.words(&phrases::IDLE)).await
 }
 
-async fn complete(agent: &Agent, phrase: &Phrase) -> Result<(), Over> {
-    agent.say(agent.event("session.completed").summary(phrase)).await
-}
-
-async fn balance(agent: &Agent) -> Result<(), Over> {
-    agent.be("calling_tool", &phrases::CALLING).await?;
-    agent.say(invoked(agent, "look_up_balance", &phrases::LOOKING).text("risk_level", "low")).await?;
-    let progress = r#"{"step":1,"total_steps":1}"#;
-    agent
-        .say(agent.event("progress.updated").raw("progress", progress).summary(&phrases::LOOKING_AT_IT))
-        .await?;
-    agent.say(completed(agent, "look_up_balance", "success", &phrases::LOOKED)).await?;
+async fn balance(agent: Agent) -> Result<(), Error> {
+    let tool = look_up(&agent).await?;
+    agent.session.progress(Progress::says(agent.words(&phrases::LOOKING_AT_IT)).step(1, 1)).await?;
+    tool.done(agent.words(&phrases::LOOKED)).await?;
     answer(agent, &phrases::BALANCE).await
 }
 
-/// Asks first, and acts only on a yes.
-async fn confirmed(agent: &Agent, question: &Question) -> Result<(), Over> {
-    agent.be("thinking", &phrases::THINKING).await?;
-    let Question { tool, arguments, irreversible, risk, .. } = *question;
-    let asked = agent
-        .question()
-        .line("action", &question.action)
-        .line("consequence", &question.consequence)
-        .text("risk_level", risk)
-        .raw("irreversible", if irreversible { "true" } else { "false" })
-        .text("reversibility", if irreversible { "irreversible" } else { "reversible_with_effort" })
-        .raw("timeout_seconds", &agent.time())
-        .text("default_decision", "reject")
-        .summary(&question.ask)
-        .text("tool", tool)
-        .raw("arguments", arguments);
-    if agent.ask(asked, false).await? == Answered::No {
-        return answer(agent, &question.refused).await;
-    }
-    agent.be("calling_tool", &phrases::CALLING).await?;
-    let call = invoked(agent, tool, &question.doing)
-        .text("risk_level", risk)
-        .raw("irreversible", if irreversible { "true" } else { "false" })
-        .raw("arguments", arguments);
-    agent.say(call).await?;
-    agent.say(completed(agent, tool, "success", &question.did)).await?;
-    answer(agent, &question.done).await
+async fn look_up(agent: &Agent) -> Result<Tool<'_>, Error> {
+    agent.session.enter(State::CallingTool, agent.words(&phrases::CALLING)).await?;
+    agent.session.tool("look_up_balance").says(agent.words(&phrases::LOOKING)).start().await
 }
 
-async fn weather(agent: &Agent) -> Result<(), Over> {
-    let mut named = agent.named().clone();
-    if named.place.is_none() {
-        agent.be("thinking", &phrases::THINKING).await?;
-        let asked = agent
-            .question()
-            .line("question", &phrases::WHERE)
-            .raw("accepted_response_kinds", r#"["freetext","multiple_choice"]"#)
-            .raw("choices", phrases::PLACES)
-            .raw("timeout_seconds", &agent.time())
-            .summary(&phrases::WHERE_TO_ASK);
-        match agent.ask(asked, true).await? {
-            Answered::No => return answer(agent, &phrases::NOWHERE).await,
-            Answered::Yes(said) => named.place = answered_place(&said),
+/// Asks first, and acts only on a yes.
+async fn confirmed(agent: Agent, errand: &Errand) -> Result<(), Error> {
+    think(&agent).await?;
+    let action = Action::new(errand.tool, agent.named.fill(errand.arguments))
+        .says(agent.line(&errand.action))
+        .consequence(agent.line(&errand.consequence))
+        .summary(agent.words(&errand.ask))
+        .doing(agent.words(&errand.doing))
+        .risk(errand.risk);
+    let action = if errand.irreversible { action.irreversible() } else { action.reversible_with_effort() };
+    let Some(granted) = agent.ask(action).await? else { return answer(agent, &errand.refused).await };
+    agent.session.enter(State::CallingTool, agent.words(&phrases::CALLING)).await?;
+    let tool = agent.session.begin(granted).await?;
+    tool.done(agent.words(&errand.did)).await?;
+    answer(agent, &errand.done).await
+}
+
+async fn weather(mut agent: Agent) -> Result<(), Error> {
+    if agent.named.place.is_none() {
+        think(&agent).await?;
+        let asked = sayso::Question::new(agent.words(&phrases::WHERE)).or_in_words();
+        let asked = phrases::PLACES.iter().fold(asked, |asked, place| asked.choice(*place, *place));
+        match agent.clarify(asked).await? {
+            None => return answer(agent, &phrases::NOWHERE).await,
+            Some(said) => agent.named.place = answered_place(&said),
         }
     }
-    let known = named.place.is_some();
-    let line = if known { &phrases::WEATHER } else { &phrases::WEATHER_ANYWHERE };
-    agent.be("writing_output", &phrases::WRITING).await?;
-    agent.output(line, &named).await?;
-    agent.be("idle", &phrases::IDLE).await?;
-    complete(agent, &phrases::DONE).await
+    let known = agent.named.place.is_some();
+    answer(agent, if known { &phrases::WEATHER } else { &phrases::WEATHER_ANYWHERE }).await
 }
 
-async fn no_such_tool(agent: &Agent) -> Result<(), Over> {
-    agent.be("thinking", &phrases::THINKING).await?;
-    let errored = agent
-        .event("session.errored")
-        .text("error_category", "requires_user")
-        .text("error_code", "NO_SUCH_TOOL")
-        .raw("recoverable", "true")
-        .line("remediation_hint", &phrases::ASK_OTHERWISE)
-        .summary(&phrases::NO_SUCH_TOOL);
-    agent.say(errored).await
+async fn no_such_tool(agent: Agent) -> Result<(), Error> {
+    think(&agent).await?;
+    let failure = Failure::new(agent.words(&phrases::NO_SUCH_TOOL))
+        .cause(Cause::RequiresUser)
+        .code("NO_SUCH_TOOL")
+        .hint(agent.line(&phrases::ASK_OTHERWISE));
+    agent.session.fail(failure).await
 }
 
-async fn handoff(agent: &Agent) -> Result<(), Over> {
-    agent.be("handing_off", &phrases::HANDING_OFF).await?;
-    let handoff = agent
-        .event("handoff.requested")
-        .line("reason", &phrases::HANDOFF_REASON)
-        .text("target_kind", "human")
-        .text("urgency_for_handoff", "low")
-        .summary(&phrases::HANDOFF);
-    agent.say(handoff).await?;
-    complete(agent, &phrases::HANDED_OFF).await
+async fn handoff(agent: Agent) -> Result<(), Error> {
+    agent.session.enter(State::HandingOff, agent.words(&phrases::HANDING_OFF)).await?;
+    let handoff = HandOff::to(Target::Human, agent.line(&phrases::HANDOFF_REASON))
+        .summary(agent.words(&phrases::HANDOFF))
+        .urgency(Risk::Low);
+    agent.session.hand_off(handoff).await?;
+    let words = agent.words(&phrases::HANDED_OFF);
+    agent.session.finish(words).await
 }
 
-async fn failure(agent: &Agent) -> Result<(), Over> {
-    agent.be("calling_tool", &phrases::CALLING).await?;
-    agent.say(invoked(agent, "look_up_balance", &phrases::LOOKING).text("risk_level", "low")).await?;
-    let failed = completed(agent, "look_up_balance", "error", &phrases::LOOKED_IN_VAIN)
-        .line("error_message", &phrases::NO_ANSWER);
-    agent.say(failed).await?;
-    let errored = agent
-        .event("session.errored")
-        .text("error_category", "transient")
-        .text("error_code", "DEMONSTRATION")
-        .raw("recoverable", "true")
-        .line("remediation_hint", &phrases::TRY_AGAIN)
-        .summary(&phrases::FAILED);
-    agent.say(errored).await
+async fn failure(agent: Agent) -> Result<(), Error> {
+    let tool = look_up(&agent).await?;
+    tool.failed_as(agent.words(&phrases::LOOKED_IN_VAIN), agent.line(&phrases::NO_ANSWER)).await?;
+    let failure = Failure::new(agent.words(&phrases::FAILED))
+        .cause(Cause::Transient)
+        .code("DEMONSTRATION")
+        .hint(agent.line(&phrases::TRY_AGAIN));
+    agent.session.fail(failure).await
 }
 
-async fn cancellation(agent: &Agent) -> Result<(), Over> {
-    agent.be("thinking", &phrases::THINKING).await?;
-    let cancelled = agent
-        .event("session.cancelled")
-        .text("cancelled_by", "user")
-        .text("cancellation_reason", "asked_to")
-        .summary(&phrases::CANCELLED);
-    agent.say(cancelled).await
-}
-
-fn invoked<'a>(agent: &'a Agent, tool: &str, phrase: &Phrase) -> Draft<'a> {
-    agent.event("tool.invoked").text("tool", tool).text("tool_call_id", "call_1").summary(phrase)
-}
-
-fn completed<'a>(agent: &'a Agent, tool: &str, status: &str, phrase: &Phrase) -> Draft<'a> {
-    agent
-        .event("tool.completed")
-        .text("tool", tool)
-        .text("tool_call_id", "call_1")
-        .text("status", status)
-        .summary(phrase)
+async fn cancellation(agent: Agent) -> Result<(), Error> {
+    think(&agent).await?;
+    let cancellation = Cancellation::new(agent.words(&phrases::CANCELLED)).at_request();
+    agent.session.cancel(cancellation).await
 }

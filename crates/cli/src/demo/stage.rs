@@ -50,9 +50,9 @@ impl Stage {
         Until(self, |now| now.open -= 1)
     }
 
-    /// How long a person has for an answer, in seconds.
-    pub(super) fn seconds(&self) -> u64 {
-        self.seconds.load(Ordering::Relaxed)
+    /// How long a person has for an answer.
+    pub(super) fn time(&self) -> Duration {
+        Duration::from_secs(self.seconds.load(Ordering::Relaxed))
     }
 
     /// Nobody is left who could type an answer: what is asked from now on has that long, and so has what is open.
@@ -67,7 +67,7 @@ impl Stage {
         if left.wait_for(|left| *left).await.is_err() {
             return std::future::pending().await;
         }
-        tokio::time::sleep(Duration::from_secs(self.seconds()) + GRACE).await;
+        tokio::time::sleep(self.time() + GRACE).await;
     }
 }
 

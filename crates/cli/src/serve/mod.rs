@@ -124,7 +124,7 @@ fn serve(config: &Config, watching: &Watching) -> Result<(), String> {
             server = server.with_compat();
         }
         if config.compat || config.demo_agent {
-            server = server.with_demo(demo::start(bridge.clone(), config.demo));
+            server = server.with_demo(demo::start(&bridge, config.demo)?);
         }
         server = server.with_assets(page::assets(config.compat || config.demo_agent));
         let server = Arc::new(server.with_signed_manifest(signed).with_passes(passes).with_tls(tls));

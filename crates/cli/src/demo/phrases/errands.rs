@@ -1,13 +1,15 @@
 //! What is asked before it is done: a transfer, a booking, an e-mail, a deletion.
 
+use sayso::Risk;
+
 use crate::demo::language::{Line, Phrase, line, phrase};
 
 /// Something that it asks before it does it.
-pub(in crate::demo) struct Question {
+pub(in crate::demo) struct Errand {
     pub(in crate::demo) tool: &'static str,
     pub(in crate::demo) arguments: &'static str,
     pub(in crate::demo) irreversible: bool,
-    pub(in crate::demo) risk: &'static str,
+    pub(in crate::demo) risk: Risk,
     pub(in crate::demo) action: Line,
     pub(in crate::demo) consequence: Line,
     pub(in crate::demo) ask: Phrase,
@@ -17,11 +19,11 @@ pub(in crate::demo) struct Question {
     pub(in crate::demo) refused: Line,
 }
 
-pub(in crate::demo) const TRANSFER: Question = Question {
+pub(in crate::demo) const TRANSFER: Errand = Errand {
     tool: "transfer_money",
     arguments: r#"{"amount":"{exact}","currency":"EUR","from":"demonstration","to":"{whom}"}"#,
     irreversible: true,
-    risk: "high",
+    risk: Risk::High,
     action: line(
         "Transfer {euros} from the demonstration account to {whom}.",
         "Transferir {euros} de la cuenta de demostración a {whom}.",
@@ -83,11 +85,11 @@ pub(in crate::demo) const TRANSFER: Question = Question {
     refused: line("Nothing was transferred.", "No se transfirió nada.", "A kò fi owó kankan ránṣẹ́."),
 };
 
-pub(in crate::demo) const BOOKING: Question = Question {
+pub(in crate::demo) const BOOKING: Errand = Errand {
     tool: "book_room",
     arguments: r#"{"room":"Garden","day":"tomorrow","at":"14:00"}"#,
     irreversible: false,
-    risk: "medium",
+    risk: Risk::Medium,
     action: line(
         "Book the room Garden for tomorrow at two in the afternoon.",
         "Reservar la sala Garden para mañana a las dos de la tarde.",
@@ -141,11 +143,11 @@ pub(in crate::demo) const BOOKING: Question = Question {
     refused: line("No room was booked.", "No se reservó ninguna sala.", "A kò gba yàrá kankan."),
 };
 
-pub(in crate::demo) const MAIL: Question = Question {
+pub(in crate::demo) const MAIL: Errand = Errand {
     tool: "send_mail",
     arguments: r#"{"to":"{whom}","subject":"A greeting"}"#,
     irreversible: true,
-    risk: "medium",
+    risk: Risk::Medium,
     action: line(
         "Send a short greeting by e-mail to {whom}.",
         "Enviar un breve saludo por correo a {whom}.",
@@ -191,11 +193,11 @@ pub(in crate::demo) const MAIL: Question = Question {
     refused: line("No e-mail was sent.", "No se envió ningún correo.", "A kò fi ímeèlì kankan ránṣẹ́."),
 };
 
-pub(in crate::demo) const DELETION: Question = Question {
+pub(in crate::demo) const DELETION: Errand = Errand {
     tool: "delete_record",
     arguments: r#"{"record":"demonstration"}"#,
     irreversible: true,
-    risk: "high",
+    risk: Risk::High,
     action: line(
         "Delete the demonstration record.",
         "Borrar el registro de demostración.",

@@ -2,13 +2,7 @@
 
 use crate::demo::language::{Line, Phrase, line, phrase};
 
-pub(in crate::demo) const WHERE: Line = line(
-    "For which place would you like the weather?",
-    "¿De qué lugar quiere saber el tiempo?",
-    "Ibo ni o fẹ́ mọ ojú ọjọ́ rẹ̀?",
-);
-
-pub(in crate::demo) const WHERE_TO_ASK: Phrase = phrase(
+pub(in crate::demo) const WHERE: Phrase = phrase(
     [
         "Which place?",
         "For which place would you like the weather?",
@@ -27,7 +21,8 @@ pub(in crate::demo) const WHERE_TO_ASK: Phrase = phrase(
 );
 
 /// For whoever would rather choose than type.
-pub(in crate::demo) const PLACES: &str = r#"[{"value":"Lagos","label":"Lagos"},{"value":"London","label":"London"},{"value":"Madrid","label":"Madrid"}]"#;
+pub(in crate::demo) const PLACES: [&str; 3] = ["Lagos", "London", "Madrid"];
+
 pub(in crate::demo) const NOWHERE: Line = line(
     "Without a place there is no weather to tell.",
     "Sin un lugar no hay tiempo que contar.",
