@@ -440,19 +440,21 @@ impl Core {
         let mut random = [0; 10];
         self.fill(&mut random);
         let time = now.to_be_bytes();
-        let mut id = std::mem::take(&mut self.room.text);
-        id.clear();
-        id.push_str(prefix);
-        for byte in time.get(2..).unwrap_or_default().iter().chain(&random) {
-            for digit in [byte >> 4, byte & 15] {
-                id.push(char::from(b"0123456789abcdef"[usize::from(digit)]));
-            }
+        let mut id = [0; LONGEST_ID];
+        let (name, digits) = id.split_at_mut(prefix.len().min(LONGEST_ID));
+        name.copy_from_slice(prefix.as_bytes().get(..name.len()).unwrap_or_default());
+        let mut length = name.len();
+        for (pair, byte) in digits.chunks_exact_mut(2).zip(time.iter().skip(2).chain(&random)) {
+            let digit = |four: u8| four + if four < 10 { b'0' } else { b'a' - 10 };
+            pair.copy_from_slice(&[digit(byte >> 4), digit(byte & 15)]);
+            length += 2;
         }
-        let made = Arc::from(id.as_str());
-        self.room.text = id;
-        made
+        id.get(..length).and_then(|id| str::from_utf8(id).ok()).unwrap_or_default().into()
     }
 }
+
+/// A prefix of five letters, and 32 digits.
+const LONGEST_ID: usize = 37;
 
 impl std::fmt::Debug for Core {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

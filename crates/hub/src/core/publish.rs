@@ -6,7 +6,7 @@ use aaep::ReplyToken;
 use aaep::check::Checked;
 use aaep::consent::{Action, Call};
 use aaep::event::{Event, EventType};
-use aaep::json::{Value, Writer};
+use aaep::json::{Doc, Value, Writer};
 use aaep::rule::{Face, Finding, Findings, Severity};
 use aaep::session::{Body, Session, Step};
 use seal::Digest;
@@ -158,7 +158,7 @@ impl Core {
         // A clock that goes back does not take the session's stamps with it (§3.2.5).
         let at = now.max(live.stamped);
         let mut tape = std::mem::take(&mut self.room.said);
-        let room = std::mem::take(&mut self.room.text);
+        let mut event = std::mem::take(&mut self.room.event);
         let timestamp = self.room.stamp(at);
         let doc = tape.read(said).map_err(|error| Answer::Bad(format!("not JSON: {error}")))?;
         let stamp = Stamp {
@@ -166,7 +166,7 @@ impl Core {
             session_id: session,
             timestamp,
             producer: &live.producer,
-            hints: live.hints.as_deref(),
+            hints: live.hints.as_ref(),
             state: Some(&live.state),
         };
         // What binds a call to its question stands beside the payload, and is not told to listeners.
@@ -192,12 +192,12 @@ impl Core {
         };
         let mut added = extra.to_vec();
         added.extend(bound.iter().map(|json| (SAYSO_EXTENSION, json.as_str())));
-        let text = compose::event(&root, &stamp, &added, hidden, room)
+        compose::event(&root, &stamp, &added, hidden, &mut event)
             .map_err(|why| Answer::Bad(why.to_string()))?;
-        let new = New { id: &id, text: &text, kind, token: token.as_ref(), arguments };
+        let doc = event.doc().map_err(|error| Answer::Bad(format!("not JSON: {error}")))?;
+        let new = New { id: &id, doc, kind, token: token.as_ref(), arguments };
         self.stage(session, &new, before, now)?;
-        self.room.said = tape;
-        self.room.text = text;
+        (self.room.said, self.room.event) = (tape, event);
         Ok(id)
     }
 
@@ -227,10 +227,9 @@ impl Core {
         before: Option<&mut Before>,
         now: i64,
     ) -> Result<(), Answer> {
-        let mut tape = std::mem::take(&mut self.room.event);
-        let doc = tape.read(new.text).map_err(|error| Answer::Bad(format!("not JSON: {error}")))?;
+        let doc = &new.doc;
         let mut findings = Findings::new(Face::Strict);
-        let checked = self.validator.check(&doc, &mut findings);
+        let checked = self.validator.check(doc, &mut findings);
         let errors = |list: Vec<Finding>| -> Vec<Finding> {
             list.into_iter().filter(|finding| finding.severity == Severity::Error).collect()
         };
@@ -244,7 +243,7 @@ impl Core {
             || doc.root().member("urgency").is_some_and(|urgency| urgency.is("critical"));
         // Where nobody listens there is nobody to read it for; a question and an end are looked at again.
         let event = if needs_reading(&step.body) || self.lanes.cover(&live.agent, live.person.as_deref()) {
-            Some(Event::read(&doc).ok_or_else(|| Answer::Bad("not an event".to_owned()))?)
+            Some(Event::read(doc).ok_or_else(|| Answer::Bad("not an event".to_owned()))?)
         } else {
             None
         };
@@ -281,7 +280,7 @@ impl Core {
             }
         }
         self.position += 1;
-        let body: Arc<str> = new.text.into();
+        let body: Arc<str> = doc.source().into();
         if let Some(event) = event {
             // What leads into a question goes in front of it, and so overtakes with it (design, decision 10).
             let part = Part::of(&event);
@@ -297,7 +296,6 @@ impl Core {
             critical,
             body,
         });
-        self.room.event = tape;
         Ok(())
     }
 
@@ -315,7 +313,7 @@ impl Core {
 /// A whole event that is to be judged.
 struct New<'n> {
     id: &'n Arc<str>,
-    text: &'n str,
+    doc: Doc<'n>,
     kind: Option<EventType>,
     /// The consent that a call spends, and its arguments, where they are said.
     token: Option<&'n ReplyToken>,

@@ -1,7 +1,7 @@
 //! What a turn needs again and again, kept so that it is made once.
 
 use aaep::Timestamp;
-use aaep::json::Tape;
+use aaep::json::{Scribe, Tape};
 use seal::Random;
 
 /// Room that turns use again.
@@ -9,10 +9,8 @@ use seal::Random;
 pub(super) struct Room {
     /// To read what an agent says.
     pub(super) said: Tape,
-    /// To read the event that is made of it.
-    pub(super) event: Tape,
-    /// To write that event.
-    pub(super) text: String,
+    /// To write the event that is made of it.
+    pub(super) event: Scribe,
     /// A time, and how it is written.
     pub(super) stamp: (i64, String),
 }
