@@ -358,22 +358,33 @@ pub(super) fn note_key(
 /// end. Eight bytes at a time; also says whether anything beyond ASCII may have been passed.
 #[inline]
 pub(crate) fn plain_run(bytes: &[u8], mut at: usize) -> (usize, bool) {
-    let mut wide = 0;
-    while let Some(eight) = bytes.get(at..).and_then(<[u8]>::first_chunk::<8>) {
-        const ONES: u64 = u64::from_le_bytes([1; 8]);
-        const HIGH: u64 = ONES << 7;
-        let word = u64::from_le_bytes(*eight);
+    const ONES: u64 = u64::from_le_bytes([1; 8]);
+    const HIGH: u64 = ONES << 7;
+    let stops = |word: u64| {
         let quote = word ^ (ONES * u64::from(b'"'));
         let slash = word ^ (ONES * u64::from(b'\\'));
-        let stop = (quote.wrapping_sub(ONES) & !quote
+        (quote.wrapping_sub(ONES) & !quote
             | slash.wrapping_sub(ONES) & !slash
             | word.wrapping_sub(ONES * 0x20) & !word)
-            & HIGH;
+            & HIGH
+    };
+    let mut wide = 0;
+    while let Some(eight) = bytes.get(at..).and_then(<[u8]>::first_chunk::<8>) {
+        let word = u64::from_le_bytes(*eight);
+        let stop = stops(word);
         wide |= word & HIGH;
         if stop != 0 {
             return (at + stop.trailing_zeros() as usize / 8, wide != 0);
         }
         at += 8;
+    }
+    // The last few are the end of the last eight; in front of them blanks are shifted in, which stop nothing.
+    let left = bytes.len().saturating_sub(at);
+    if let (1..8, Some(eight)) = (left, bytes.last_chunk::<8>()) {
+        let known = 64 - 8 * left;
+        let word = u64::from_le_bytes(*eight) >> known | (ONES * 0x20) << (8 * left);
+        let found = stops(word).trailing_zeros() as usize / 8;
+        return (at + found.min(left), (wide | word & HIGH) != 0);
     }
     while let Some(byte) = bytes.get(at) {
         if matches!(byte, b'"' | b'\\' | 0..0x20) {
@@ -458,6 +469,25 @@ mod tests {
                 let mut tape = Tape::default();
                 let doc = tape.read(&text).unwrap();
                 assert_eq!(doc.root().source(), text);
+            }
+        }
+    }
+
+    #[test]
+    fn a_run_ends_at_the_first_that_is_not_plain() {
+        for length in 0..27 {
+            for (at, mark) in
+                (0..length).flat_map(|at| [(at, b'"'), (at, b'\\'), (at, 0x1f), (at, 0), (at, 0xc3)])
+            {
+                let mut bytes = vec![b'!'; length];
+                bytes[at] = mark;
+                for from in 0..=length {
+                    let stops = |byte: &u8| matches!(byte, b'"' | b'\\' | 0..0x20);
+                    let expected = bytes[from..].iter().position(stops).map_or(length, |found| from + found);
+                    let (end, wide) = plain_run(&bytes, from);
+                    assert_eq!(end, expected, "{bytes:?} from {from}");
+                    assert!(wide || bytes[from..end].is_ascii(), "{bytes:?} from {from}");
+                }
             }
         }
     }

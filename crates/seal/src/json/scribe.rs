@@ -184,18 +184,32 @@ impl Scribe {
     pub fn key(&mut self, name: &str) {
         self.separate();
         self.quote(name);
-        self.named();
+        self.note();
+        self.out.push(':');
+        self.comma = false;
+    }
+
+    /// A member's name that is printable ASCII with nothing in it that would have to be escaped; its value comes next.
+    pub fn plain_key(&mut self, name: &str) {
+        self.separate();
+        self.name(name, 0);
+    }
+
+    fn name(&mut self, name: &str, flags: u8) {
+        self.out.push('"');
+        let start = self.out.len();
+        self.out.push_str(name);
+        self.push(Kind::Text, start, start + name.len(), flags);
+        self.note();
+        self.out.push_str("\":");
+        self.comma = false;
     }
 
     /// The name of a member of another document.
     pub fn copy_key(&mut self, key: &Value<'_>) {
         let Some(name) = key.plain_text() else { return self.key(&key.text().unwrap_or_default()) };
         self.separate();
-        self.push(Kind::Text, self.out.len() + 1, self.out.len() + 1 + name.len(), key.node().flags);
-        self.out.push('"');
-        self.out.push_str(name);
-        self.out.push('"');
-        self.named();
+        self.name(name, key.node().flags);
     }
 
     /// A string.
@@ -206,17 +220,13 @@ impl Scribe {
 
     /// A member whose name and text are printable ASCII, with nothing in them that would have to be escaped.
     pub fn plain(&mut self, name: &str, text: &str) {
-        self.separate();
+        self.plain_key(name);
         self.out.push('"');
-        let start = self.out.len();
-        self.out.push_str(name);
-        self.push(Kind::Text, start, start + name.len(), 0);
-        self.out.push_str("\":\"");
-        self.note();
         let start = self.out.len();
         self.out.push_str(text);
         self.out.push('"');
         self.push(Kind::Text, start, start + text.len(), 0);
+        self.comma = true;
     }
 
     /// A value of a document, as it was written there.
@@ -299,16 +309,14 @@ impl Scribe {
         self.push(Kind::Text, start, self.out.len() - 1, flags);
     }
 
-    /// The last string is a name.
-    fn named(&mut self) {
-        self.note();
-        self.out.push(':');
-        self.comma = false;
-    }
-
     #[inline]
     fn note(&mut self) {
-        let (key, depth) = (self.nodes.len() - 1, self.open.len() as u32);
+        let Some((key, node)) = self.nodes.len().checked_sub(1).zip(self.nodes.last()) else { return };
+        let depth = self.open.len() as u32;
+        // Most names stand in the outermost object, and of those only one length means anything.
+        if depth == 1 && node.flags & ESCAPED == 0 && node.end - node.start != 4 {
+            return;
+        }
         if let Some((_, seen)) = self.open.last_mut() {
             note_key(&self.out, &self.nodes, key, depth - 1, seen, &mut self.marks);
         }
@@ -356,6 +364,8 @@ mod tests {
                 scribe.clear();
                 scribe.open_object();
                 scribe.plain("type", "x");
+                scribe.plain_key("four");
+                scribe.text(r"\");
                 for (at, (value, name)) in values.iter().enumerate() {
                     let kept = Kept::read(value).unwrap();
                     scribe.key(name);
