@@ -44,14 +44,14 @@ pub(crate) const SAYSO_EXTENSION: &str = "extensions.sayso";
 
 /// Puts the envelope around what an agent said, members in the advised order. `extra` are members of the payload that the
 /// hub adds, as JSON; they replace the agent's own of that name. `hidden` are members that are for the hub alone. The event
-/// comes with its tape, so that who judges it need not read it.
+/// comes with its tape, so that who judges it need not read it. Returns whether it is critical.
 pub(crate) fn event(
     said: &Value<'_>,
     stamp: &Stamp<'_>,
     extra: &[(&str, &str)],
     hidden: &[&str],
     out: &mut Scribe,
-) -> Result<(), NotAnEvent> {
+) -> Result<bool, NotAnEvent> {
     let brought = Brought::of(said);
     let kind = brought.kind.and_then(|kind| kind.text()).ok_or(NotAnEvent::Form)?;
     if let Some(name) = brought.ours {
@@ -72,17 +72,17 @@ pub(crate) fn event(
     let event_type = EventType::of(&kind);
     out.clear();
     out.open_object();
-    out.key("@context");
+    out.plain_key("@context");
     context(brought.context, extra, out);
     out.plain("aaep_version", "1.0.0");
-    out.key("type");
+    out.plain_key("type");
     out.text(&kind);
     for (name, text) in
         [("event_id", stamp.event_id), ("session_id", stamp.session_id), ("timestamp", stamp.timestamp)]
     {
         out.plain(name, text);
     }
-    out.key("producer");
+    out.plain_key("producer");
     out.copy(&stamp.producer.doc().root());
     as_brought("verbosity", brought.verbosity, out);
     match brought.urgency {
@@ -91,8 +91,8 @@ pub(crate) fn event(
     }
     hints(said, brought.hints, stamp.hints, out);
     as_brought("correlation_id", brought.correlation, out);
-    if let (EventType::StateChanged, false, Some(state)) = (event_type, brought.from_state, stamp.state) {
-        out.key("from_state");
+    if let (EventType::StateChanged, false, Some(state)) = (&event_type, brought.from_state, stamp.state) {
+        out.plain_key("from_state");
         out.text(state);
     }
     for (key, value) in said.members() {
@@ -113,7 +113,7 @@ pub(crate) fn event(
     // SSE and JSON Lines want an event on one line.
     out.on_one_line();
     debug_assert!(out.is_as_read(), "{}", out.source());
-    Ok(())
+    Ok(event_type.is_critical() || brought.urgency.is_some_and(|urgency| urgency.is("critical")))
 }
 
 /// Where a member that an agent brings belongs.
@@ -195,7 +195,7 @@ impl<'d> Brought<'d> {
 
 fn as_brought(name: &str, value: Option<Value<'_>>, out: &mut Scribe) {
     if let Some(value) = value {
-        out.key(name);
+        out.plain_key(name);
         out.copy(&value);
     }
 }
@@ -204,7 +204,7 @@ fn as_brought(name: &str, value: Option<Value<'_>>, out: &mut Scribe) {
 /// itself has given this event a direction.
 fn hints(said: &Value<'_>, brought: Option<Value<'_>>, of_session: Option<&Kept>, out: &mut Scribe) {
     let Some(hints) = brought.or(of_session.map(|hints| hints.doc().root())) else { return };
-    out.key("localization_hints");
+    out.plain_key("localization_hints");
     let of_both = hints.kind() == Kind::Object
         && (brought.is_none() || hints.member("text_direction").is_none())
         && may_have_both_directions(said.source())
@@ -240,17 +240,17 @@ fn extensions(brought: Option<Value<'_>>, extra: &[(&str, &str)], out: &mut Scri
     match (ours, brought) {
         (None, None) => {}
         (None, Some(brought)) => {
-            out.key("extensions");
+            out.plain_key("extensions");
             out.copy(&brought);
         }
         (Some(ours), brought) => {
-            out.key("extensions");
+            out.plain_key("extensions");
             out.open_object();
             for (name, value) in brought.iter().flat_map(Value::members) {
                 out.copy_key(&name);
                 out.copy(&value);
             }
-            out.key("sayso");
+            out.plain_key("sayso");
             out.raw(ours);
             out.close_object();
         }

@@ -14,6 +14,7 @@ mod lanes;
 mod lines;
 mod listener;
 mod minutes;
+mod name;
 mod onward;
 mod output;
 mod presence;
@@ -247,6 +248,12 @@ impl Core {
         outputs
     }
 
+    /// Takes back the list that a turn gave, when all in it is done: the next turn writes into it.
+    pub(crate) fn reuse(&mut self, mut outputs: Vec<Output>) {
+        outputs.clear();
+        self.room.outputs = outputs;
+    }
+
     /// When the next turn is due though nobody asks.
     pub fn next_deadline(&self) -> Option<i64> {
         let parts = [
@@ -354,7 +361,7 @@ impl Core {
         if let Err(error) = self.write(&staged.writes) {
             return self.undo(staged, &error, now);
         }
-        let mut outputs = Vec::new();
+        let mut outputs = std::mem::take(&mut self.room.outputs);
         self.count(&staged, &mut outputs);
         self.try_disk(now, &mut outputs);
         // Who comes in this turn is told all of it that it missed, so it joins when the turn has been heard.
@@ -434,27 +441,7 @@ impl Core {
     fn fill(&mut self, bytes: &mut [u8]) {
         self.random.fill(bytes);
     }
-
-    /// An id that grows with time, which journals like, and cannot be guessed.
-    fn new_id(&mut self, prefix: &str, now: i64) -> Arc<str> {
-        let mut random = [0; 10];
-        self.fill(&mut random);
-        let time = now.to_be_bytes();
-        let mut id = [0; LONGEST_ID];
-        let (name, digits) = id.split_at_mut(prefix.len().min(LONGEST_ID));
-        name.copy_from_slice(prefix.as_bytes().get(..name.len()).unwrap_or_default());
-        let mut length = name.len();
-        for (pair, byte) in digits.chunks_exact_mut(2).zip(time.iter().skip(2).chain(&random)) {
-            let digit = |four: u8| four + if four < 10 { b'0' } else { b'a' - 10 };
-            pair.copy_from_slice(&[digit(byte >> 4), digit(byte & 15)]);
-            length += 2;
-        }
-        id.get(..length).and_then(|id| str::from_utf8(id).ok()).unwrap_or_default().into()
-    }
 }
-
-/// A prefix of five letters, and 32 digits.
-const LONGEST_ID: usize = 37;
 
 impl std::fmt::Debug for Core {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

@@ -1,8 +1,12 @@
 //! What a turn needs again and again, kept so that it is made once.
 
+use std::sync::Arc;
+
 use aaep::Timestamp;
 use aaep::json::{Scribe, Tape};
 use seal::Random;
+
+use crate::command::Output;
 
 /// Room that turns use again.
 #[derive(Default)]
@@ -11,6 +15,12 @@ pub(super) struct Room {
     pub(super) said: Tape,
     /// To write the event that is made of it.
     pub(super) event: Scribe,
+    /// To write an id.
+    pub(super) id: String,
+    /// The ids of what was published.
+    pub(super) ids: Vec<Arc<str>>,
+    /// What follows from a turn.
+    pub(super) outputs: Vec<Output>,
     /// A time, and how it is written.
     pub(super) stamp: (i64, String),
 }
