@@ -4,7 +4,7 @@ use std::fmt;
 
 use aaep::check::is_of_both_directions;
 use aaep::event::EventType;
-use aaep::json::{Kind, Tape, Value, Writer};
+use aaep::json::{Kept, Kind, Scribe, Value};
 
 /// What the hub puts around a payload.
 #[derive(Clone, Copy, Debug)]
@@ -12,10 +12,9 @@ pub(crate) struct Stamp<'s> {
     pub(crate) event_id: &'s str,
     pub(crate) session_id: &'s str,
     pub(crate) timestamp: &'s str,
-    /// The producer, as JSON.
-    pub(crate) producer: &'s str,
-    /// The session's own localization hints, as JSON, for events that bring none.
-    pub(crate) hints: Option<&'s str>,
+    pub(crate) producer: &'s Kept,
+    /// The session's own localization hints, for events that bring none.
+    pub(crate) hints: Option<&'s Kept>,
     /// The state that the session is in, for state changes that do not say what they leave.
     pub(crate) state: Option<&'s str>,
 }
@@ -44,15 +43,15 @@ const SAYSO: &str = "urn:sayso:context:v1";
 pub(crate) const SAYSO_EXTENSION: &str = "extensions.sayso";
 
 /// Puts the envelope around what an agent said, members in the advised order. `extra` are members of the payload that the
-/// hub adds, as JSON; they replace the agent's own of that name. `hidden` are members that are for the hub alone. It is
-/// written into the room of a text that is not needed any more.
+/// hub adds, as JSON; they replace the agent's own of that name. `hidden` are members that are for the hub alone. The event
+/// comes with its tape, so that who judges it need not read it. Returns whether it is critical.
 pub(crate) fn event(
     said: &Value<'_>,
     stamp: &Stamp<'_>,
     extra: &[(&str, &str)],
     hidden: &[&str],
-    room: String,
-) -> Result<String, NotAnEvent> {
+    out: &mut Scribe,
+) -> Result<bool, NotAnEvent> {
     let brought = Brought::of(said);
     let kind = brought.kind.and_then(|kind| kind.text()).ok_or(NotAnEvent::Form)?;
     if let Some(name) = brought.ours {
@@ -71,47 +70,50 @@ pub(crate) fn event(
         return Err(NotAnEvent::Ours(format!("the type {kind}")));
     }
     let event_type = EventType::of(&kind);
-    let mut out = Writer::reusing(room);
+    out.clear();
     out.open_object();
-    out.key("@context");
-    context(brought.context, extra, &mut out);
+    out.plain_key("@context");
+    context(brought.context, extra, out);
     out.plain("aaep_version", "1.0.0");
-    out.key("type");
+    out.plain_key("type");
     out.text(&kind);
     for (name, text) in
         [("event_id", stamp.event_id), ("session_id", stamp.session_id), ("timestamp", stamp.timestamp)]
     {
         out.plain(name, text);
     }
-    out.key("producer");
-    out.raw(stamp.producer);
-    as_brought("verbosity", brought.verbosity, &mut out);
+    out.plain_key("producer");
+    out.copy(&stamp.producer.doc().root());
+    as_brought("verbosity", brought.verbosity, out);
     match brought.urgency {
         None if event_type.is_critical() => out.plain("urgency", "critical"),
-        urgency => as_brought("urgency", urgency, &mut out),
+        urgency => as_brought("urgency", urgency, out),
     }
-    hints(said, brought.hints, stamp.hints, &mut out);
-    as_brought("correlation_id", brought.correlation, &mut out);
-    if let (EventType::StateChanged, false, Some(state)) = (event_type, brought.from_state, stamp.state) {
-        out.key("from_state");
+    hints(said, brought.hints, stamp.hints, out);
+    as_brought("correlation_id", brought.correlation, out);
+    if let (EventType::StateChanged, false, Some(state)) = (&event_type, brought.from_state, stamp.state) {
+        out.plain_key("from_state");
         out.text(state);
     }
-    for (name, value) in said.members() {
-        let name = name.text().unwrap_or_default();
+    for (key, value) in said.members() {
+        let name = key.text().unwrap_or_default();
         let taken = Place::of(&name) != Place::Payload || hidden.contains(&&*name);
         if taken || extra.iter().any(|(known, _)| **known == *name) {
             continue;
         }
-        out.key(&name);
-        out.raw(value.source());
+        out.copy_key(&key);
+        out.copy(&value);
     }
     for (name, json) in extra.iter().filter(|(name, _)| *name != SAYSO_EXTENSION) {
         out.key(name);
         out.raw(json);
     }
-    extensions(brought.extensions, extra, &mut out);
+    extensions(brought.extensions, extra, out);
     out.close_object();
-    Ok(one_line(out.finish()))
+    // SSE and JSON Lines want an event on one line.
+    out.on_one_line();
+    debug_assert!(out.is_as_read(), "{}", out.source());
+    Ok(event_type.is_critical() || brought.urgency.is_some_and(|urgency| urgency.is("critical")))
 }
 
 /// Where a member that an agent brings belongs.
@@ -191,36 +193,32 @@ impl<'d> Brought<'d> {
     }
 }
 
-fn as_brought(name: &str, value: Option<Value<'_>>, out: &mut Writer) {
+fn as_brought(name: &str, value: Option<Value<'_>>, out: &mut Scribe) {
     if let Some(value) = value {
-        out.key(name);
-        out.raw(value.source());
+        out.plain_key(name);
+        out.copy(&value);
     }
 }
 
 /// The hints that the agent brought, or the session's own. Text of both directions says so (§11.4.2), unless the agent
 /// itself has given this event a direction.
-fn hints(said: &Value<'_>, brought: Option<Value<'_>>, of_session: Option<&str>, out: &mut Writer) {
-    let Some(source) = brought.as_ref().map(Value::source).or(of_session) else { return };
-    out.key("localization_hints");
-    let mut tape = Tape::default();
-    let hints = may_have_both_directions(said.source())
-        .then(|| tape.read(source).ok())
-        .flatten()
-        .filter(|hints| hints.root().kind() == Kind::Object && has_both_directions(said));
-    match hints {
-        Some(hints) if brought.is_none() || hints.root().member("text_direction").is_none() => {
-            out.open_object();
-            for (name, value) in hints.root().members().filter(|(name, _)| !name.is("text_direction")) {
-                out.key(&name.text().unwrap_or_default());
-                out.raw(value.source());
-            }
-            out.key("text_direction");
-            out.text("auto");
-            out.close_object();
-        }
-        _ => out.raw(source),
+fn hints(said: &Value<'_>, brought: Option<Value<'_>>, of_session: Option<&Kept>, out: &mut Scribe) {
+    let Some(hints) = brought.or(of_session.map(|hints| hints.doc().root())) else { return };
+    out.plain_key("localization_hints");
+    let of_both = hints.kind() == Kind::Object
+        && (brought.is_none() || hints.member("text_direction").is_none())
+        && may_have_both_directions(said.source())
+        && has_both_directions(said);
+    if !of_both {
+        return out.copy(&hints);
     }
+    out.open_object();
+    for (name, value) in hints.members().filter(|(name, _)| !name.is("text_direction")) {
+        out.copy_key(&name);
+        out.copy(&value);
+    }
+    out.plain("text_direction", "auto");
+    out.close_object();
 }
 
 /// Letters that run from right to left are not ASCII, unless they are escaped.
@@ -237,22 +235,22 @@ fn has_both_directions(value: &Value<'_>) -> bool {
 }
 
 /// The agent's own extensions, and sayso's where the hub has something to say.
-fn extensions(brought: Option<Value<'_>>, extra: &[(&str, &str)], out: &mut Writer) {
+fn extensions(brought: Option<Value<'_>>, extra: &[(&str, &str)], out: &mut Scribe) {
     let ours = extra.iter().find(|(name, _)| *name == SAYSO_EXTENSION).map(|(_, json)| *json);
     match (ours, brought) {
         (None, None) => {}
         (None, Some(brought)) => {
-            out.key("extensions");
-            out.raw(brought.source());
+            out.plain_key("extensions");
+            out.copy(&brought);
         }
         (Some(ours), brought) => {
-            out.key("extensions");
+            out.plain_key("extensions");
             out.open_object();
             for (name, value) in brought.iter().flat_map(Value::members) {
-                out.key(&name.text().unwrap_or_default());
-                out.raw(value.source());
+                out.copy_key(&name);
+                out.copy(&value);
             }
-            out.key("sayso");
+            out.plain_key("sayso");
             out.raw(ours);
             out.close_object();
         }
@@ -260,11 +258,11 @@ fn extensions(brought: Option<Value<'_>>, extra: &[(&str, &str)], out: &mut Writ
 }
 
 /// The agent's own contexts, or the core's, with sayso's where something of sayso stands in the event.
-fn context(brought: Option<Value<'_>>, extra: &[(&str, &str)], out: &mut Writer) {
+fn context(brought: Option<Value<'_>>, extra: &[(&str, &str)], out: &mut Scribe) {
     let sayso = extra.iter().any(|(name, _)| *name == SAYSO_EXTENSION);
     if !sayso {
         return match brought {
-            Some(brought) => out.raw(brought.source()),
+            Some(brought) => out.copy(&brought),
             None => out.text(CORE),
         };
     }
@@ -273,10 +271,10 @@ fn context(brought: Option<Value<'_>>, extra: &[(&str, &str)], out: &mut Writer)
         None => out.text(CORE),
         Some(list) if list.kind() == Kind::Array => {
             for one in list.items().filter(|one| !one.is(SAYSO)) {
-                out.raw(one.source());
+                out.copy(&one);
             }
         }
-        Some(one) => out.raw(one.source()),
+        Some(one) => out.copy(&one),
     }
     out.text(SAYSO);
     out.close_array();
@@ -287,31 +285,30 @@ fn is_sayso(name: &str) -> bool {
     name == "sayso" || name.starts_with("urn:sayso:")
 }
 
-/// SSE and JSON Lines want an event on one line. Line ends between the parts of JSON mean nothing; inside strings they are
-/// escaped already.
-fn one_line(json: String) -> String {
-    // Without a way out in the middle the compiler looks at many bytes at once.
-    let ends = |byte: u8| u8::from(byte == b'\n') | u8::from(byte == b'\r');
-    let broken = json.bytes().fold(0, |broken, byte| broken | ends(byte));
-    if broken != 0 { json.replace(['\n', '\r'], " ") } else { json }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const STAMP: Stamp<'static> = Stamp {
-        event_id: "evt_1",
-        session_id: "sess_1",
-        timestamp: "2026-05-24T14:22:11.000Z",
-        producer: r#"{"agent_id":"bank"}"#,
-        hints: Some(r#"{"primary_language":"en"}"#),
-        state: Some("thinking"),
-    };
-
     fn composed(said: &str) -> Result<String, NotAnEvent> {
-        let mut tape = Tape::default();
-        event(&tape.read(said).unwrap().root(), &STAMP, &[], &[], String::new())
+        composed_with(said, &[])
+    }
+
+    fn composed_with(said: &str, extra: &[(&str, &str)]) -> Result<String, NotAnEvent> {
+        let (producer, hints) = (
+            Kept::read(r#"{"agent_id":"bank"}"#).unwrap(),
+            Kept::read(r#"{"primary_language":"en"}"#).unwrap(),
+        );
+        let stamp = Stamp {
+            event_id: "evt_1",
+            session_id: "sess_1",
+            timestamp: "2026-05-24T14:22:11.000Z",
+            producer: &producer,
+            hints: Some(&hints),
+            state: Some("thinking"),
+        };
+        let mut scribe = Scribe::default();
+        event(&Kept::read(said).unwrap().doc().root(), &stamp, extra, &[], &mut scribe)?;
+        Ok(scribe.doc().unwrap().source().to_owned())
     }
 
     #[test]
@@ -337,8 +334,7 @@ mod tests {
     fn text_of_both_directions_says_so() {
         let hints = |said: &str| {
             let text = composed(&format!(r#"{{"type":"aaep:agent.tool.invoked",{said}}}"#)).unwrap();
-            let mut tape = Tape::default();
-            tape.read(&text).unwrap().root().member("localization_hints").unwrap().source().to_owned()
+            Kept::read(&text).unwrap().doc().root().member("localization_hints").unwrap().source().to_owned()
         };
         let auto = r#"{"primary_language":"en","text_direction":"auto"}"#;
         assert_eq!(hints(r#""summary_normal":"Mail from محمد.""#), auto);
@@ -381,19 +377,16 @@ mod tests {
             (r#"["a","b"]"#, r#"["a","b","urn:sayso:context:v1"]"#),
             (r#"["a","urn:sayso:context:v1","b"]"#, r#"["a","b","urn:sayso:context:v1"]"#),
         ] {
-            let mut tape = Tape::default();
             let said = format!(r#"{{"type":"aaep:agent.tool.invoked","@context":{brought}}}"#);
-            let text = event(&tape.read(&said).unwrap().root(), &STAMP, &extra, &[], String::new()).unwrap();
+            let text = composed_with(&said, &extra).unwrap();
             assert!(text.starts_with(&format!(r#"{{"@context":{expected},"#)), "{text}");
         }
     }
 
     #[test]
     fn what_sayso_adds_is_declared() {
-        let mut tape = Tape::default();
-        let said = tape.read(r#"{"type":"aaep:agent.tool.invoked"}"#).unwrap();
         let extra = [(SAYSO_EXTENSION, r#"{"tool":"x"}"#)];
-        let text = event(&said.root(), &STAMP, &extra, &[], String::new()).unwrap();
+        let text = composed_with(r#"{"type":"aaep:agent.tool.invoked"}"#, &extra).unwrap();
         assert!(
             text.starts_with(
                 r#"{"@context":["https://aaep-protocol.org/context/v1","urn:sayso:context:v1"]"#

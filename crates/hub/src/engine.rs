@@ -29,12 +29,12 @@ enum Call {
 }
 
 impl Engine {
-    /// Starts the thread. `clock` tells the time in milliseconds since 1970; `perform` does what a turn says. It ends when
-    /// the last handle is gone.
+    /// Starts the thread. `clock` tells the time in milliseconds since 1970; `perform` does what a turn says, and takes
+    /// it out of the list. It ends when the last handle is gone.
     pub fn start(
         core: Core,
         clock: impl Fn() -> i64 + Send + 'static,
-        perform: impl FnMut(Vec<Output>) + Send + 'static,
+        perform: impl FnMut(&mut Vec<Output>) + Send + 'static,
     ) -> std::io::Result<(Self, JoinHandle<()>)> {
         let (inbox, calls) = channel();
         let mut turns =
@@ -69,17 +69,18 @@ impl Engine {
 struct Turns {
     core: Core,
     clock: Box<dyn Fn() -> i64 + Send>,
-    perform: Box<dyn FnMut(Vec<Output>) + Send>,
+    perform: Box<dyn FnMut(&mut Vec<Output>) + Send>,
     /// The thread looks at the clock at this time at the latest.
     sleeps_until: i64,
 }
 
 impl Turns {
     fn take(&mut self, requests: impl IntoIterator<Item = Request>) {
-        let outputs = self.core.turn(requests, (self.clock)());
+        let mut outputs = self.core.turn(requests, (self.clock)());
         if !outputs.is_empty() {
-            (self.perform)(outputs);
+            (self.perform)(&mut outputs);
         }
+        self.core.reuse(outputs);
     }
 
     /// For how long the thread may sleep, if nobody asks.

@@ -38,7 +38,8 @@ fn core(lease: i64, now: i64) -> Core {
 
 fn engine(core: Core, clock: impl Fn() -> i64 + Send + 'static) -> (Engine, Receiver<Vec<Output>>) {
     let (tell, told) = channel();
-    let (engine, _) = Engine::start(core, clock, move |outputs| drop(tell.send(outputs))).unwrap();
+    let (engine, _) =
+        Engine::start(core, clock, move |outputs| drop(tell.send(std::mem::take(outputs)))).unwrap();
     (engine, told)
 }
 
@@ -85,8 +86,8 @@ fn what_was_due_while_nobody_was_here_is_done_before_anybody_is_heard() {
     let mut core = core(1000, THEN);
     assert_eq!(answers(&core.turn([start()], THEN)).len(), 1);
     let (tell, told) = channel();
-    let perform = move |outputs: Vec<Output>| {
-        let _ = tell.send((std::thread::current().id(), ended(&outputs)));
+    let perform = move |outputs: &mut Vec<Output>| {
+        let _ = tell.send((std::thread::current().id(), ended(outputs)));
     };
     let _engine = Engine::start(core, || THEN + HOUR, perform).unwrap();
     // Whoever starts it does it, not the thread that has just begun.

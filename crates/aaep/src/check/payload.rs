@@ -72,12 +72,20 @@ impl<'d> EventCheck<'_, 'd> {
         let Some(progress) = self.named("progress").filter(|progress| progress.kind() == Kind::Object) else {
             return;
         };
-        let known = ["percent", "step", "total_steps", "description"];
-        if known.iter().all(|name| progress.member(name).is_none()) {
+        let (mut says, mut step, mut total) = (false, None, None);
+        for (key, value) in progress.members() {
+            let known = key.text().unwrap_or_default();
+            says |= matches!(&*known, "percent" | "step" | "total_steps" | "description");
+            match &*known {
+                "step" => step = value.number().and_then(|number| number.as_i64()),
+                "total_steps" => total = value.number().and_then(|number| number.as_i64()),
+                _ => {}
+            }
+        }
+        if !says {
             findings.push(rule::PROGRESS_SAYS, "/progress".to_owned(), String::new());
         }
-        let number = |name| progress.member(name).and_then(|value| value.number()?.as_i64());
-        if let (Some(step), Some(total)) = (number("step"), number("total_steps"))
+        if let (Some(step), Some(total)) = (step, total)
             && step > total
         {
             findings.push(rule::STEP_ORDER, "/progress/step".to_owned(), format!("found {step} of {total}"));

@@ -19,9 +19,12 @@ const ADVISED: [&str; 7] =
 const SMALL_PERCENT: f64 = 5.0;
 const QUICK_MILLIS: i64 = 1000;
 
-/// One chain for each producer of the session (§A.9, pattern 1); nearly always one.
+/// One chain for each producer of the session (§A.9, pattern 1); nearly always one, so that a copy takes no memory of its own.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Chains(Vec<Chain>);
+pub(super) struct Chains {
+    first: Option<Chain>,
+    others: Vec<Chain>,
+}
 
 #[derive(Clone, Debug)]
 struct Chain {
@@ -36,26 +39,38 @@ struct Chain {
 }
 
 impl Chains {
-    /// The chain of a producer, by its place.
+    /// The place of a producer's chain.
     pub(super) fn of(&mut self, agent: &str) -> usize {
-        self.0.iter().position(|chain| &*chain.agent == agent).unwrap_or_else(|| {
-            self.0.push(Chain {
-                agent: agent.into(),
-                state: None,
-                implied: None,
-                completed: false,
-                progress: None,
-            });
-            self.0.len() - 1
-        })
+        if let Some(known) = self.all().position(|chain| &*chain.agent == agent) {
+            return known;
+        }
+        let chain =
+            Chain { agent: agent.into(), state: None, implied: None, completed: false, progress: None };
+        match &mut self.first {
+            none @ None => *none = Some(chain),
+            Some(_) => self.others.push(chain),
+        }
+        self.others.len()
+    }
+
+    fn all(&self) -> impl Iterator<Item = &Chain> {
+        self.first.iter().chain(&self.others)
+    }
+
+    /// The chain at a place.
+    fn at(&mut self, place: usize) -> Option<&mut Chain> {
+        match place.checked_sub(1) {
+            None => self.first.as_mut(),
+            Some(other) => self.others.get_mut(other),
+        }
     }
 
     pub(super) fn len(&self) -> usize {
-        self.0.len()
+        usize::from(self.first.is_some()) + self.others.len()
     }
 
     pub(super) fn state_of(&self, agent: &str) -> Option<&str> {
-        let chain = self.0.iter().find(|chain| &*chain.agent == agent)?;
+        let chain = self.all().find(|chain| &*chain.agent == agent)?;
         Some(chain.implied.or(chain.state.as_deref()).unwrap_or(IDLE))
     }
 
@@ -68,7 +83,7 @@ impl Chains {
         tool_open: bool,
         findings: &mut Findings,
     ) -> bool {
-        let chain = &mut self.0[at];
+        let Some(chain) = self.at(at) else { return false };
         let pointer = || "/from_state".to_owned();
         let before = chain.state.as_deref();
         match before {
@@ -105,7 +120,7 @@ impl Chains {
 
     /// `agent.tool.invoked`
     pub(super) fn invoke(&mut self, at: usize, questions: &Questions, findings: &mut Findings) {
-        let chain = &mut self.0[at];
+        let Some(chain) = self.at(at) else { return };
         chain.expect(CALLING_TOOL, questions, findings);
         chain.implied = Some(CALLING_TOOL);
         chain.completed = false;
@@ -113,12 +128,14 @@ impl Chains {
 
     /// `agent.tool.completed`
     pub(super) fn completed(&mut self, at: usize) {
-        self.0[at].completed = true;
+        if let Some(chain) = self.at(at) {
+            chain.completed = true;
+        }
     }
 
     /// `agent.output.streaming`
     pub(super) fn write(&mut self, at: usize, questions: &Questions, findings: &mut Findings) {
-        let chain = &mut self.0[at];
+        let Some(chain) = self.at(at) else { return };
         if chain.implied != Some(WRITING_OUTPUT) {
             chain.expect(WRITING_OUTPUT, questions, findings);
         }
@@ -127,7 +144,7 @@ impl Chains {
 
     /// `agent.awaiting.*`
     pub(super) fn ask(&mut self, at: usize, findings: &mut Findings) {
-        let chain = &mut self.0[at];
+        let Some(chain) = self.at(at) else { return };
         if chain.state.as_deref() != Some(AWAITING_INPUT) {
             let state = chain.state.as_deref().unwrap_or(IDLE);
             findings.push(rule::AWAITING_SHOWN, String::new(), format!("the state is {state}"));
@@ -137,7 +154,9 @@ impl Chains {
 
     /// `agent.handoff.requested`
     pub(super) fn hand_off(&mut self, at: usize) {
-        self.0[at].implied = Some(HANDING_OFF);
+        if let Some(chain) = self.at(at) {
+            chain.implied = Some(HANDING_OFF);
+        }
     }
 
     /// `agent.progress.updated`
@@ -148,7 +167,7 @@ impl Chains {
         now: Option<Timestamp>,
         findings: &mut Findings,
     ) {
-        let chain = &mut self.0[at];
+        let Some(chain) = self.at(at) else { return };
         let Some((percent, now)) = percent.zip(now) else { return };
         if let Some((last, then)) = chain.progress
             && percent < 100.0

@@ -153,17 +153,21 @@ impl Session {
     /// with what was taken.
     pub fn admit(&mut self, step: &Step<&str>) -> Result<Vec<Finding>, Vec<Finding>> {
         let mut findings = Findings::new(Face::Strict);
-        if let Stage::Open(open) = &mut self.stage {
-            open.tools.settle();
-            open.outputs.settle();
-            open.questions.settle();
-        }
-        let mut next = self.clone();
-        next.event(step, &mut findings);
+        // What is open is kept beside its box: most events are lawful, and a second box would be thrown away.
+        let before = match &mut self.stage {
+            Stage::Open(open) => {
+                open.tools.settle();
+                open.outputs.settle();
+                open.questions.settle();
+                Ok(Open::clone(open))
+            }
+            other => Err(other.clone()),
+        };
+        self.event(step, &mut findings);
         if findings.has_error() {
+            self.stage = before.map_or_else(|other| other, |open| Stage::Open(Box::new(open)));
             return Err(findings.take());
         }
-        *self = next;
         Ok(findings.take())
     }
 

@@ -44,12 +44,15 @@ pub(super) struct Text<T> {
     pub(super) since: u64,
 }
 
+/// Most sentences have fewer bytes: room for one is made when an output begins, and is not made larger while it is cut.
+const USUAL: usize = 256;
+
 impl<T: AsRef<Event>> Text<T> {
     pub(super) fn new(piece: &Arc<T>, chunk: &OutputStreaming, since: u64) -> Self {
         Self {
             output: chunk.output_id.clone(),
             agent: (**piece).as_ref().envelope.producer.agent_id.as_str().into(),
-            held: String::new(),
+            held: String::with_capacity(USUAL),
             length: 0,
             position: chunk.position,
             context: Context::default(),

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use aaep::json::{Kind, Tape, Value, Writer};
+use aaep::json::{Kept, Kind, Tape, Value, Writer};
 use aaep::session::Session;
 use aaep::{ReplyToken, SessionId};
 use seal::Digest;
@@ -24,10 +24,10 @@ pub(super) struct Live {
     pub(super) agent: Arc<str>,
     /// For whom it is, where that is said.
     pub(super) person: Option<Arc<str>>,
-    /// The producer of its events, as JSON.
-    pub(super) producer: Box<str>,
-    /// Localization hints for events that bring none, as JSON.
-    pub(super) hints: Option<Box<str>>,
+    /// The producer of its events.
+    pub(super) producer: Kept,
+    /// Localization hints for events that bring none.
+    pub(super) hints: Option<Kept>,
     pub(super) machine: Session,
     pub(super) state: Box<str>,
     /// The latest timestamp of its events, in milliseconds since 1970.
@@ -78,7 +78,7 @@ impl Core {
         let id = self.new_id("sess_", now);
         let Ok(session_id) = SessionId::parse(&id) else { return Answer::Bad("no id".to_owned()) };
         let person = requested_by(&root);
-        let hints = root.member("localization_hints").map(|hints| Box::from(hints.source()));
+        let hints = root.member("localization_hints").and_then(|hints| Kept::read(hints.source()).ok());
         let live = Live {
             machine: Session::new(&id).with_max_open(self.limits.open_in_session),
             id: session_id,
@@ -229,10 +229,10 @@ impl Live {
         let mut writer = Writer::default();
         writer.open_object();
         writer.key("producer");
-        writer.raw(&self.producer);
+        writer.raw(self.producer.source());
         if let Some(hints) = &self.hints {
             writer.key("hints");
-            writer.raw(hints);
+            writer.raw(hints.source());
         }
         if let Some(person) = &self.person {
             writer.key("person");
@@ -257,8 +257,8 @@ impl Live {
             owner: stored.principal.as_str().into(),
             agent: stored.agent.as_str().into(),
             person: root.member("person").and_then(|person| person.text()).map(|person| Arc::from(&*person)),
-            producer: root.member("producer")?.source().into(),
-            hints: root.member("hints").map(|hints| hints.source().into()),
+            producer: Kept::read(root.member("producer")?.source()).ok()?,
+            hints: root.member("hints").and_then(|hints| Kept::read(hints.source()).ok()),
             machine: Session::new(&stored.id).with_max_open(max_open),
             state: "idle".into(),
             stamped: i64::MIN,
@@ -278,9 +278,9 @@ pub(super) fn requested_by(root: &Value<'_>) -> Option<Arc<str>> {
     Some(Arc::from(person.strip_prefix("user:").unwrap_or(&person)))
 }
 
-/// Who speaks, and the producer of its events as JSON: the token's agent and no other; without a token, whom the request
+/// Who speaks, and the producer of its events: the token's agent and no other; without a token, whom the request
 /// names, or `local`.
-fn producer(root: &Value<'_>, who: &Principal) -> Option<(Arc<str>, Box<str>)> {
+fn producer(root: &Value<'_>, who: &Principal) -> Option<(Arc<str>, Kept)> {
     let named = root.member("producer");
     if named.is_some_and(|named| named.kind() != Kind::Object) {
         return None;
@@ -290,7 +290,7 @@ fn producer(root: &Value<'_>, who: &Principal) -> Option<(Arc<str>, Box<str>)> {
     {
         let agent = agent.text()?;
         let allowed = who.agent_id.as_deref().is_none_or(|own| own == agent);
-        return allowed.then(|| (Arc::from(&*agent), named.source().into()));
+        return if allowed { Some((Arc::from(&*agent), Kept::read(named.source()).ok()?)) } else { None };
     }
     let agent: Arc<str> = who.agent_id.clone().unwrap_or_else(|| "local".into());
     let mut writer = Writer::default();
@@ -302,7 +302,7 @@ fn producer(root: &Value<'_>, who: &Principal) -> Option<(Arc<str>, Box<str>)> {
         writer.raw(value.source());
     }
     writer.close_object();
-    Some((agent, writer.finish().into()))
+    Some((agent, Kept::read(&writer.finish()).ok()?))
 }
 
 /// The event that starts a session: the request, without what is the hub's.

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use aaep::event::Event;
-use aaep::json::{Tape, Writer};
+use aaep::json::{Scribe, Tape, Writer};
 use aaep::shape::{Shaper, Wants};
 use journal::Position;
 
@@ -363,9 +363,9 @@ impl Core {
             hints: None,
             state: None,
         };
-        let mut tape = Tape::default();
-        let text = compose::event(&tape.read(said).ok()?.root(), &stamp, extra, &[], String::new()).ok()?;
-        let frame = Frame::event(&id, &text, self.position, false);
+        let (mut tape, mut event) = (Tape::default(), Scribe::default());
+        compose::event(&tape.read(said).ok()?.root(), &stamp, extra, &[], &mut event).ok()?;
+        let frame = Frame::event(&id, event.source(), self.position, false);
         Some(Arc::new(frame.of_session(session, Part::Other)))
     }
 }

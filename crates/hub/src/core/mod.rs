@@ -14,6 +14,7 @@ mod lanes;
 mod lines;
 mod listener;
 mod minutes;
+mod name;
 mod onward;
 mod output;
 mod presence;
@@ -247,6 +248,12 @@ impl Core {
         outputs
     }
 
+    /// Takes back the list that a turn gave, when all in it is done: the next turn writes into it.
+    pub(crate) fn reuse(&mut self, mut outputs: Vec<Output>) {
+        outputs.clear();
+        self.room.outputs = outputs;
+    }
+
     /// When the next turn is due though nobody asks.
     pub fn next_deadline(&self) -> Option<i64> {
         let parts = [
@@ -355,7 +362,7 @@ impl Core {
         if let Err(error) = self.write(&staged.writes) {
             return self.undo(staged, &error, now);
         }
-        let mut outputs = Vec::new();
+        let mut outputs = std::mem::take(&mut self.room.outputs);
         self.count(&staged, &mut outputs);
         self.try_disk(now, &mut outputs);
         // Who comes in this turn is told all of it that it missed, so it joins when the turn has been heard.
@@ -434,24 +441,6 @@ impl Core {
 
     fn fill(&mut self, bytes: &mut [u8]) {
         self.random.fill(bytes);
-    }
-
-    /// An id that grows with time, which journals like, and cannot be guessed.
-    fn new_id(&mut self, prefix: &str, now: i64) -> Arc<str> {
-        let mut random = [0; 10];
-        self.fill(&mut random);
-        let time = now.to_be_bytes();
-        let mut id = std::mem::take(&mut self.room.text);
-        id.clear();
-        id.push_str(prefix);
-        for byte in time.get(2..).unwrap_or_default().iter().chain(&random) {
-            for digit in [byte >> 4, byte & 15] {
-                id.push(char::from(b"0123456789abcdef"[usize::from(digit)]));
-            }
-        }
-        let made = Arc::from(id.as_str());
-        self.room.text = id;
-        made
     }
 }
 

@@ -6,7 +6,7 @@ use aaep::ReplyToken;
 use aaep::check::Checked;
 use aaep::consent::{Action, Call};
 use aaep::event::{Event, EventType};
-use aaep::json::{Value, Writer};
+use aaep::json::{Doc, Writer};
 use aaep::rule::{Face, Finding, Findings, Severity};
 use aaep::session::{Body, Session, Step};
 use seal::Digest;
@@ -45,6 +45,7 @@ impl Core {
         match self.emit(session, events, true, now) {
             Ok(ids) => {
                 let answer = published(&ids);
+                self.room.ids = ids;
                 self.remember(who, keyed.as_ref(), &answer, now);
                 Answer::Found(answer)
             }
@@ -61,9 +62,6 @@ impl Core {
         by_agent: bool,
         now: i64,
     ) -> Result<Vec<Arc<str>>, Answer> {
-        if !self.sessions.contains_key(session) {
-            return Err(Answer::NotFound);
-        }
         let (writes, after, position) = (self.staged.writes.len(), self.staged.after.len(), self.position);
         let mut before = Before { several: events.len() > 1, was: None };
         let staged = self.stage_all(session, events, by_agent, &mut before, now);
@@ -77,6 +75,7 @@ impl Core {
             }
             self.position = position;
         }
+        let mut over = false;
         if let Some(live) = self.sessions.get_mut(session) {
             if let (Err(_), Some(was)) = (&staged, before.was) {
                 (live.machine, live.state, live.tools, live.outputs) = was;
@@ -85,9 +84,10 @@ impl Core {
             if by_agent && staged.is_ok() {
                 live.seen = Some(now);
             }
+            over = !live.machine.is_open();
         }
-        if staged.is_ok() {
-            self.end_if_over(session, now);
+        if staged.is_ok() && over {
+            self.end(session, now);
         }
         staged
     }
@@ -100,7 +100,8 @@ impl Core {
         before: &mut Before,
         now: i64,
     ) -> Result<Vec<Arc<str>>, Answer> {
-        let mut ids = Vec::with_capacity(events.len());
+        let mut ids = std::mem::take(&mut self.room.ids);
+        ids.clear();
         for event in events {
             let hubs_words = by_agent.then(|| told::state_without_words(event)).flatten();
             let words: &[_] = if hubs_words.is_some() || !by_agent && told::is_state(event) {
@@ -163,7 +164,7 @@ impl Core {
         // A clock that goes back does not take the session's stamps with it (§3.2.5).
         let at = now.max(live.stamped);
         let mut tape = std::mem::take(&mut self.room.said);
-        let room = std::mem::take(&mut self.room.text);
+        let mut event = std::mem::take(&mut self.room.event);
         let timestamp = self.room.stamp(at);
         let doc = tape.read(said).map_err(|error| Answer::Bad(format!("not JSON: {error}")))?;
         let stamp = Stamp {
@@ -171,12 +172,12 @@ impl Core {
             session_id: session,
             timestamp,
             producer: &live.producer,
-            hints: live.hints.as_deref(),
+            hints: live.hints.as_ref(),
             state: Some(&live.state),
         };
         // What binds a call to its question stands beside the payload, and is not told to listeners.
         let root = doc.root();
-        let kind = type_of(&root);
+        let kind = doc.type_value().and_then(|kind| Some(EventType::of(&kind.text()?)));
         // What is only published could not be answered.
         if by_agent
             && matches!(kind, Some(EventType::AwaitingConfirmation | EventType::AwaitingClarification))
@@ -197,12 +198,12 @@ impl Core {
         };
         let mut added = extra.to_vec();
         added.extend(bound.iter().map(|json| (SAYSO_EXTENSION, json.as_str())));
-        let text = compose::event(&root, &stamp, &added, hidden, room)
+        let critical = compose::event(&root, &stamp, &added, hidden, &mut event)
             .map_err(|why| Answer::Bad(why.to_string()))?;
-        let new = New { id: &id, text: &text, kind, token: token.as_ref(), arguments };
+        let doc = event.doc().map_err(|error| Answer::Bad(format!("not JSON: {error}")))?;
+        let new = New { id: &id, doc, critical, token: token.as_ref(), arguments };
         self.stage(session, &new, before, now)?;
-        self.room.said = tape;
-        self.room.text = text;
+        (self.room.said, self.room.event) = (tape, event);
         Ok(id)
     }
 
@@ -232,10 +233,9 @@ impl Core {
         before: Option<&mut Before>,
         now: i64,
     ) -> Result<(), Answer> {
-        let mut tape = std::mem::take(&mut self.room.event);
-        let doc = tape.read(new.text).map_err(|error| Answer::Bad(format!("not JSON: {error}")))?;
+        let doc = &new.doc;
         let mut findings = Findings::new(Face::Strict);
-        let checked = self.validator.check(&doc, &mut findings);
+        let checked = self.validator.check(doc, &mut findings);
         let errors = |list: Vec<Finding>| -> Vec<Finding> {
             list.into_iter().filter(|finding| finding.severity == Severity::Error).collect()
         };
@@ -245,11 +245,10 @@ impl Core {
         let Checked::Event(step) = checked else { return Err(Answer::Bad("not an event".to_owned())) };
         let step = step.borrow();
         let Some(live) = self.sessions.get_mut(session) else { return Err(Answer::NotFound) };
-        let critical = new.kind.as_ref().is_some_and(EventType::is_critical)
-            || doc.root().member("urgency").is_some_and(|urgency| urgency.is("critical"));
+        let critical = new.critical;
         // Where nobody listens there is nobody to read it for; a question and an end are looked at again.
         let event = if needs_reading(&step.body) || self.lanes.cover(&live.agent, live.person.as_deref()) {
-            Some(Event::read(&doc).ok_or_else(|| Answer::Bad("not an event".to_owned()))?)
+            Some(Event::read(doc).ok_or_else(|| Answer::Bad("not an event".to_owned()))?)
         } else {
             None
         };
@@ -286,7 +285,7 @@ impl Core {
             }
         }
         self.position += 1;
-        let body: Arc<str> = new.text.into();
+        let body: Arc<str> = doc.source().into();
         if let Some(event) = event {
             // What leads into a question goes in front of it, and so overtakes with it (design, decision 10).
             let part = Part::of(&event);
@@ -302,13 +301,12 @@ impl Core {
             critical,
             body,
         });
-        self.room.event = tape;
         Ok(())
     }
 
     /// A session that has said its last word is over: its questions are refused, and it is forgotten.
-    fn end_if_over(&mut self, session: &str, now: i64) {
-        let Some(live) = self.sessions.get(session).filter(|live| !live.machine.is_open()) else { return };
+    fn end(&mut self, session: &str, now: i64) {
+        let Some(live) = self.sessions.get(session) else { return };
         let decided = self.questions.end(&live.id.clone(), now);
         self.decide(decided, now);
         self.staged.writes.push(Write::SessionEnded { id: session.into(), at: now });
@@ -320,8 +318,8 @@ impl Core {
 /// A whole event that is to be judged.
 struct New<'n> {
     id: &'n Arc<str>,
-    text: &'n str,
-    kind: Option<EventType>,
+    doc: Doc<'n>,
+    critical: bool,
     /// The consent that a call spends, and its arguments, where they are said.
     token: Option<&'n ReplyToken>,
     arguments: Option<&'n str>,
@@ -362,11 +360,6 @@ fn needs_reading(body: &Body<&str>) -> bool {
         body,
         Body::Confirmation(_) | Body::Clarification(_) | Body::Completed | Body::Errored | Body::Cancelled
     )
-}
-
-/// The type of an event, however it is spelled.
-fn type_of(event: &Value<'_>) -> Option<EventType> {
-    Some(EventType::of(&event.member("type")?.text()?))
 }
 
 impl Live {

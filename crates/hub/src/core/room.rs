@@ -1,18 +1,26 @@
 //! What a turn needs again and again, kept so that it is made once.
 
+use std::sync::Arc;
+
 use aaep::Timestamp;
-use aaep::json::Tape;
+use aaep::json::{Scribe, Tape};
 use seal::Random;
+
+use crate::command::Output;
 
 /// Room that turns use again.
 #[derive(Default)]
 pub(super) struct Room {
     /// To read what an agent says.
     pub(super) said: Tape,
-    /// To read the event that is made of it.
-    pub(super) event: Tape,
-    /// To write that event.
-    pub(super) text: String,
+    /// To write the event that is made of it.
+    pub(super) event: Scribe,
+    /// To write an id.
+    pub(super) id: String,
+    /// The ids of what was published.
+    pub(super) ids: Vec<Arc<str>>,
+    /// What follows from a turn.
+    pub(super) outputs: Vec<Output>,
     /// A time, and how it is written.
     pub(super) stamp: (i64, String),
 }

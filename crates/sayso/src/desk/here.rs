@@ -75,7 +75,7 @@ impl Here {
         }
         let answers = desk.answers();
         drop(counter);
-        answers.into_iter().for_each(Answered::tell);
+        answers.for_each(Answered::tell);
         done
     }
 

@@ -94,9 +94,13 @@ impl Desk {
         }
     }
 
-    /// What came of orders since this was asked last.
-    pub(super) fn answers(&mut self) -> Vec<Answered> {
-        std::mem::take(&mut self.answered)
+    /// What came of orders since this was asked last. Of one order comes one thing mostly, and the list is kept for the next.
+    pub(super) fn answers(&mut self) -> impl Iterator<Item = Answered> + use<> {
+        let (one, many) = match self.answered.len() {
+            0 | 1 => (self.answered.pop(), Vec::new()),
+            _ => (None, std::mem::take(&mut self.answered)),
+        };
+        one.into_iter().chain(many)
     }
 
     /// Whether an answer is to come.

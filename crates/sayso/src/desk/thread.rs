@@ -21,7 +21,7 @@ pub(crate) async fn run(mut desk: Desk, mut line: impl Line, mut inbox: mpsc::Un
             },
         }
         desk.speak(&mut line);
-        desk.answers().into_iter().for_each(Answered::tell);
+        desk.answers().for_each(Answered::tell);
         if desk.is_settled() {
             line.farewell().await;
             desk.settle();

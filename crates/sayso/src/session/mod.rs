@@ -476,12 +476,10 @@ impl Session {
     fn event(kind: &str, payload: impl FnOnce(&mut Writer)) -> String {
         let mut out = Writer::with_capacity(USUAL);
         out.open_object();
-        out.key("type");
-        out.text(kind);
+        out.plain("type", kind);
         // Those that must be critical are made so by the hub.
         if !EventType::of(kind).is_critical() {
-            out.key("urgency");
-            out.text("normal");
+            out.plain("urgency", "normal");
         }
         payload(&mut out);
         out.close_object();

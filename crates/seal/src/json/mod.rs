@@ -14,6 +14,7 @@
 mod node;
 mod number;
 mod read;
+mod scribe;
 mod text;
 mod write;
 
@@ -21,6 +22,7 @@ pub use node::{Doc, Kind, Marks, Value};
 pub use number::Number;
 pub(crate) use read::plain_run;
 pub use read::{MAX_DEPTH, Problem, SyntaxError, Tape};
+pub use scribe::{Kept, Scribe};
 pub use text::unescape;
 pub(crate) use write::quote;
 pub use write::{Raw, Writer};

@@ -37,7 +37,7 @@ impl Kind {
 }
 
 /// One value or key on the tape; `next` is the node after everything inside it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Node {
     pub(super) start: u32,
     pub(super) end: u32,
@@ -71,7 +71,7 @@ pub(super) const HUGE: u8 = 32;
 pub(super) const TRUE: u8 = 64;
 
 /// What was noticed while reading, so that the rare case alone pays for a closer look.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Marks {
     /// Containers inside the outermost one, at the deepest place.
     pub depth: u32,
@@ -138,8 +138,14 @@ pub struct Value<'d> {
 
 impl<'d> Value<'d> {
     #[inline]
-    fn node(&self) -> Node {
+    pub(super) fn node(&self) -> Node {
         self.nodes[self.at as usize]
+    }
+
+    /// The nodes of this value and of all that is in it.
+    #[inline]
+    pub(super) fn tape(&self) -> &'d [Node] {
+        &self.nodes[self.at as usize..self.node().next as usize]
     }
 
     /// What this value is.

@@ -82,11 +82,11 @@ impl Tape {
     }
 }
 
-struct Reader<'r> {
-    text: &'r str,
-    at: usize,
-    nodes: &'r mut Vec<Node>,
-    marks: Marks,
+pub(super) struct Reader<'r> {
+    pub(super) text: &'r str,
+    pub(super) at: usize,
+    pub(super) nodes: &'r mut Vec<Node>,
+    pub(super) marks: Marks,
 }
 
 #[allow(clippy::cast_possible_truncation, reason = "the text is shorter than 4 GiB, and so is the tape")]
@@ -95,14 +95,14 @@ impl Reader<'_> {
         self.text.as_bytes().get(self.at).copied()
     }
 
-    fn fail(&self, problem: Problem) -> SyntaxError {
+    pub(super) fn fail(&self, problem: Problem) -> SyntaxError {
         let problem =
             if self.at >= self.text.len() && problem != Problem::Depth { Problem::Ended } else { problem };
         SyntaxError { at: self.at, problem }
     }
 
     #[inline]
-    fn space(&mut self) {
+    pub(super) fn space(&mut self) {
         while let Some(b' ' | b'\n' | b'\r' | b'\t') = self.peek() {
             self.at += 1;
         }
@@ -113,7 +113,7 @@ impl Reader<'_> {
         self.nodes.push(Node { start: start as u32, end: end as u32, next, kind, flags });
     }
 
-    fn value(&mut self, depth: u32) -> Result<(), SyntaxError> {
+    pub(super) fn value(&mut self, depth: u32) -> Result<(), SyntaxError> {
         match self.peek() {
             Some(b'"') => self.string(),
             Some(b'{') => self.object(depth),
@@ -193,7 +193,7 @@ impl Reader<'_> {
             }
             let key = self.nodes.len();
             self.string()?;
-            self.note_key(key, depth, &mut seen);
+            note_key(self.text, self.nodes, key, depth, &mut seen, &mut self.marks);
             self.space();
             if self.peek() != Some(b':') {
                 return Err(self.fail(Problem::Expected("a colon")));
@@ -211,30 +211,6 @@ impl Reader<'_> {
         }
         self.close(place);
         Ok(())
-    }
-
-    /// Notes the outermost `type`, and a key inside that may stand twice. `seen` holds a bit for a sketch of each key of
-    /// the object; keys with escapes always need a closer look, because `"a"` and `"\u0061"` are the same.
-    #[inline]
-    fn note_key(&mut self, key: usize, depth: u32, seen: &mut u64) {
-        let node = self.nodes[key];
-        let bytes = &self.text.as_bytes()[node.start as usize..node.end as usize];
-        if node.flags & ESCAPED != 0 {
-            self.marks.maybe_doubled_key = true;
-            if depth == 0 && unescape(&self.text[node.start as usize..node.end as usize]) == "type" {
-                self.marks.type_at = key as u32 + 1;
-            }
-        } else if depth == 0 {
-            if bytes == b"type" {
-                self.marks.type_at = key as u32 + 1;
-            }
-        } else {
-            let sample =
-                bytes.first().map_or(0, |first| u32::from(*first) ^ u32::from(bytes[bytes.len() / 2]) << 2);
-            let sketch = 1 << (sample.wrapping_add(bytes.len() as u32) & 63);
-            self.marks.maybe_doubled_key |= *seen & sketch != 0;
-            *seen |= sketch;
-        }
     }
 
     #[inline]
@@ -346,26 +322,69 @@ impl Reader<'_> {
     }
 }
 
+/// Notes the outermost `type`, and a key inside that may stand twice. `seen` holds a bit for a sketch of each key of the
+/// object; keys with escapes always need a closer look, because `"a"` and `"\u0061"` are the same.
+#[allow(clippy::cast_possible_truncation, reason = "the text is shorter than 4 GiB, and so is the tape")]
+#[inline]
+pub(super) fn note_key(
+    text: &str,
+    nodes: &[Node],
+    key: usize,
+    depth: u32,
+    seen: &mut u64,
+    marks: &mut Marks,
+) {
+    let node = nodes[key];
+    let bytes = &text.as_bytes()[node.start as usize..node.end as usize];
+    if node.flags & ESCAPED != 0 {
+        marks.maybe_doubled_key = true;
+        if depth == 0 && unescape(&text[node.start as usize..node.end as usize]) == "type" {
+            marks.type_at = key as u32 + 1;
+        }
+    } else if depth == 0 {
+        if bytes == b"type" {
+            marks.type_at = key as u32 + 1;
+        }
+    } else {
+        let sample =
+            bytes.first().map_or(0, |first| u32::from(*first) ^ u32::from(bytes[bytes.len() / 2]) << 2);
+        let sketch = 1 << (sample.wrapping_add(bytes.len() as u32) & 63);
+        marks.maybe_doubled_key |= *seen & sketch != 0;
+        *seen |= sketch;
+    }
+}
+
 /// Where the run of plain characters ends that starts at `at`: at a quote, a backslash, a control character or the
 /// end. Eight bytes at a time; also says whether anything beyond ASCII may have been passed.
 #[inline]
 pub(crate) fn plain_run(bytes: &[u8], mut at: usize) -> (usize, bool) {
-    let mut wide = 0;
-    while let Some(eight) = bytes.get(at..).and_then(<[u8]>::first_chunk::<8>) {
-        const ONES: u64 = u64::from_le_bytes([1; 8]);
-        const HIGH: u64 = ONES << 7;
-        let word = u64::from_le_bytes(*eight);
+    const ONES: u64 = u64::from_le_bytes([1; 8]);
+    const HIGH: u64 = ONES << 7;
+    let stops = |word: u64| {
         let quote = word ^ (ONES * u64::from(b'"'));
         let slash = word ^ (ONES * u64::from(b'\\'));
-        let stop = (quote.wrapping_sub(ONES) & !quote
+        (quote.wrapping_sub(ONES) & !quote
             | slash.wrapping_sub(ONES) & !slash
             | word.wrapping_sub(ONES * 0x20) & !word)
-            & HIGH;
+            & HIGH
+    };
+    let mut wide = 0;
+    while let Some(eight) = bytes.get(at..).and_then(<[u8]>::first_chunk::<8>) {
+        let word = u64::from_le_bytes(*eight);
+        let stop = stops(word);
         wide |= word & HIGH;
         if stop != 0 {
             return (at + stop.trailing_zeros() as usize / 8, wide != 0);
         }
         at += 8;
+    }
+    // The last few are the end of the last eight; in front of them blanks are shifted in, which stop nothing.
+    let left = bytes.len().saturating_sub(at);
+    if let (1..8, Some(eight)) = (left, bytes.last_chunk::<8>()) {
+        let known = 64 - 8 * left;
+        let word = u64::from_le_bytes(*eight) >> known | (ONES * 0x20) << (8 * left);
+        let found = stops(word).trailing_zeros() as usize / 8;
+        return (at + found.min(left), (wide | word & HIGH) != 0);
     }
     while let Some(byte) = bytes.get(at) {
         if matches!(byte, b'"' | b'\\' | 0..0x20) {
@@ -450,6 +469,25 @@ mod tests {
                 let mut tape = Tape::default();
                 let doc = tape.read(&text).unwrap();
                 assert_eq!(doc.root().source(), text);
+            }
+        }
+    }
+
+    #[test]
+    fn a_run_ends_at_the_first_that_is_not_plain() {
+        for length in 0..27 {
+            for (at, mark) in
+                (0..length).flat_map(|at| [(at, b'"'), (at, b'\\'), (at, 0x1f), (at, 0), (at, 0xc3)])
+            {
+                let mut bytes = vec![b'!'; length];
+                bytes[at] = mark;
+                for from in 0..=length {
+                    let stops = |byte: &u8| matches!(byte, b'"' | b'\\' | 0..0x20);
+                    let expected = bytes[from..].iter().position(stops).map_or(length, |found| from + found);
+                    let (end, wide) = plain_run(&bytes, from);
+                    assert_eq!(end, expected, "{bytes:?} from {from}");
+                    assert!(wide || bytes[from..end].is_ascii(), "{bytes:?} from {from}");
+                }
             }
         }
     }

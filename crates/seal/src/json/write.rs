@@ -165,13 +165,26 @@ impl Writer {
     }
 
     fn quote(&mut self, text: &str) {
-        quote(&mut self.out, text, |byte| match byte {
-            b'\n' => Some("\\n"),
-            b'\r' => Some("\\r"),
-            b'\t' => Some("\\t"),
-            _ => None,
-        });
+        quote_short(&mut self.out, text);
     }
+}
+
+/// Writes a string with the short escapes that people know.
+pub(super) fn quote_short(out: &mut String, text: &str) {
+    // Nearly every string is plain from end to end.
+    if plain_run(text.as_bytes(), 0).0 == text.len() {
+        out.reserve(text.len() + 2);
+        for part in ["\"", text, "\""] {
+            out.push_str(part);
+        }
+        return;
+    }
+    quote(out, text, |byte| match byte {
+        b'\n' => Some("\\n"),
+        b'\r' => Some("\\r"),
+        b'\t' => Some("\\t"),
+        _ => None,
+    });
 }
 
 /// Writes a string with what must be escaped escaped: controls by their short form, where there is one, or as `\u00XX`.

@@ -78,7 +78,7 @@ impl Bridge {
         observe.of_hub(core.counters());
         observe.of_fanout(fanout.sent());
         let (answers, writer, noted) = (waiting.clone(), fanout.clone(), observe.clone());
-        let perform = move |outputs| perform(outputs, &answers, &writer, &noted);
+        let perform = move |outputs: &mut Vec<_>| perform(outputs.drain(..), &answers, &writer, &noted);
         let (engine, _) = Engine::start(core, clock, perform)?;
         let (to_hub, counter, noted) = (engine.clone(), numbers.clone(), observe.clone());
         std::thread::Builder::new().name("news".to_owned()).spawn(move || {
@@ -253,7 +253,12 @@ impl Drop for Line {
 }
 
 /// Does what a turn says. Frames go out together.
-fn perform(outputs: Vec<Output>, waiting: &Mutex<Waiting>, fanout: &Fanout, observe: &Observe) {
+fn perform(
+    outputs: impl Iterator<Item = Output>,
+    waiting: &Mutex<Waiting>,
+    fanout: &Fanout,
+    observe: &Observe,
+) {
     let mut frames = Vec::new();
     let flush = |frames: &mut Vec<_>| {
         if !frames.is_empty() {
