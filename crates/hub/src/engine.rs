@@ -65,11 +65,14 @@ impl Engine {
     }
 }
 
+/// Does what a turn asks for, and leaves the list for the next.
+type Perform = Box<dyn FnMut(&mut Vec<Output>) + Send>;
+
 /// The core, and what its turns need.
 struct Turns {
     core: Core,
     clock: Box<dyn Fn() -> i64 + Send>,
-    perform: Box<dyn FnMut(&mut Vec<Output>) + Send>,
+    perform: Perform,
     /// The thread looks at the clock at this time at the latest.
     sleeps_until: i64,
 }
