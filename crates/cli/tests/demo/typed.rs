@@ -69,7 +69,7 @@ fn with_two_questions_open_a_choice_goes_to_the_one_that_offers_it() {
     for (choice, number) in [("Lagos", 2), ("answer 3", 3), ("3", 4)] {
         demo.types(if number == 2 { "delete a record\nhow is the weather?" } else { "how is the weather?" });
         demo.until(&format!("Question {number}, from"));
-        demo.until("ask: Type");
+        demo.until("ask: 2 questions are open. Type answer");
         demo.types(choice);
         demo.until(&format!("answer: You answer question {number}: "));
         demo.until("as everywhere in the demonstration");

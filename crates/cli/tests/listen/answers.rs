@@ -45,7 +45,7 @@ fn of_several_questions_the_one_that_is_named_is_answered() {
     let (first, second) = (Agent::starts(hub.client()), Agent::starts(hub.client()));
     let tokens = (first.asks(), second.asks());
     person.hears("Question 2");
-    person.hears("ask: Type");
+    person.hears("ask: 2 questions are open. Type accept 2 or yes 2 in whole words to allow this one");
     person.types("yes");
     person.hears("error: Which question do you mean? Nothing was sent. Open are 1 and 2.");
     person.types("2");

@@ -43,7 +43,7 @@ fn what_is_critical_cuts_in_and_what_it_cut_off_is_said_again() {
     // A second one does not cut off the first.
     Agent::starts(hub.client()).asks();
     person.hears("Question 2, from local");
-    person.hears("ask: Type");
+    person.hears("ask: 2 questions are open. Type");
     assert!(dispatcher.is_told_nothing());
     dispatcher.ends();
     assert_eq!(dispatcher.next(), Told::Command("SPEAK".to_owned()));

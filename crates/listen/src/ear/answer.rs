@@ -146,6 +146,11 @@ impl Ear {
         matches!(only.subject, Subject::Clarification { .. }).then_some(only)
     }
 
+    /// How many questions wait for an answer.
+    fn open_questions(&self) -> usize {
+        self.questions.iter().filter(|question| !question.is_answered).count()
+    }
+
     fn answerable(&self, number: u32, now: i64) -> Result<(usize, Timestamp), NotAnswered> {
         let at = self.questions.iter().position(|question| question.number == number);
         let at = at.ok_or(NotAnswered::NotOpen)?;
@@ -171,14 +176,10 @@ impl Ear {
         }
         if self.questions.len() >= self.limits.questions {
             self.closed.insert(question.token.as_str());
-            let what = match &question.subject {
-                Subject::Confirmation { action, .. } => action,
-                Subject::Clarification { question, .. } => question,
-            };
             let text = words::sentences(&[
                 &self.phrases.asks_too_much(&question.agent),
                 self.phrases.not_answered_here,
-                what,
+                question.what(),
                 &words::without_answer(self.phrases, &question),
             ]);
             return self.say(spoken(self.phrases, event, Kind::Error, text));
@@ -192,10 +193,14 @@ impl Ear {
             question.reminders.clear();
             words::past_question(self.phrases, &question, &self.tastes.verbosity)
         } else {
-            words::question(self.phrases, &question, &self.tastes.verbosity, now)
+            let open = self.open_questions() + 1;
+            words::question(self.phrases, &question, open, &self.tastes.verbosity, now)
         };
         let mut announcement = spoken(self.phrases, event, Kind::Ask, text);
         announcement.question = Some(question.number);
+        if let Some(session) = self.session(&question.session) {
+            session.is_about(question.what());
+        }
         self.questions.push(question);
         self.say(announcement);
     }
@@ -232,7 +237,7 @@ impl Ear {
             self.phrases,
             question,
             Kind::Ask,
-            words::question(self.phrases, question, &self.tastes.verbosity, now),
+            words::question(self.phrases, question, self.open_questions(), &self.tastes.verbosity, now),
         );
         again.language.clone_from(&question.language);
         again.quotes.clone_from(&question.quotes);

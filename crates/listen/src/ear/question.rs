@@ -94,6 +94,14 @@ impl Question {
         *risk == Some(RiskLevel::High) || !undone
     }
 
+    /// What would be done, or what is asked.
+    pub fn what(&self) -> &str {
+        match &self.subject {
+            Subject::Confirmation { action, .. } => action,
+            Subject::Clarification { question, .. } => question,
+        }
+    }
+
     /// Milliseconds that are left.
     pub fn remaining(&self, now: i64) -> i64 {
         self.deadline.saturating_sub(now).max(0)

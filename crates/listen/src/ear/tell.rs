@@ -41,6 +41,9 @@ impl Ear {
         }
         match &event.payload {
             Payload::SessionStarted(_) => {
+                if let Some(session) = self.session(&session) {
+                    session.is_about(said_text);
+                }
                 let text = words::sentences(&[&phrases.session_began(&agent), said_text]);
                 self.say(spoken(phrases, event, Kind::Session, text));
             }
@@ -77,6 +80,7 @@ impl Ear {
                 let warning = if call.irreversible == Some(true) { phrases.never_undone } else { "" };
                 let text = words::sentences(&[said_text, warning]);
                 if let Some(session) = self.session(&session) {
+                    session.is_about(said_text);
                     session.doing.clone_from(&text);
                 }
                 self.say(spoken(phrases, event, Kind::Tool, text));

@@ -19,6 +19,8 @@ pub struct Session {
     pub agent: String,
     /// What it is doing, in words.
     pub doing: String,
+    /// The beginning of what was said first of what it is about, without a stop; nothing where that was not heard.
+    pub about: String,
     pub(super) ended: bool,
     /// Unless it is heard of by then, it is over.
     pub(super) unsure: Option<i64>,
@@ -46,6 +48,7 @@ impl Session {
             id: event.envelope.session_id.clone(),
             agent: super::words::agent(phrases, event),
             doing: String::new(),
+            about: String::new(),
             ended: false,
             unsure: None,
             heard: now,
@@ -58,6 +61,13 @@ impl Session {
             held_progress: None,
             said_progress: None,
             outputs: VecDeque::new(),
+        }
+    }
+
+    /// Notes what it is about, unless that is known.
+    pub(super) fn is_about(&mut self, text: &str) {
+        if self.about.is_empty() {
+            self.about = super::words::beginning(text);
         }
     }
 

@@ -19,6 +19,17 @@ pub(super) fn agent(phrases: &Phrases, event: &Event) -> String {
 
 /// A name that is longer is cut.
 const NAME: usize = 80;
+/// Likewise what a session is about, between two words.
+const ABOUT: usize = 120;
+
+/// The beginning of a text, to know something again by it; without the stop at its end.
+pub(super) fn beginning(text: &str) -> String {
+    let text = text.trim().trim_end_matches('.');
+    let Some((end, _)) = text.char_indices().nth(ABOUT) else { return text.to_owned() };
+    let (start, _) = text.split_at(end);
+    let whole = start.rsplit_once(char::is_whitespace).map_or(start, |(words, _)| words);
+    format!("{}…", whole.trim_end_matches(['.', ',', ';', ':']))
+}
 
 pub(super) fn direction(event: &Event) -> TextDirection {
     let hints = event.envelope.localization_hints.as_ref();
@@ -225,12 +236,22 @@ pub(super) fn unknown(phrases: &Phrases, event: &Event) -> String {
     }
 }
 
-/// A question, in lines: what is asked first, what can be typed last.
-pub(super) fn question(phrases: &Phrases, question: &Question, verbosity: &Verbosity, now: i64) -> String {
+/// A question, one of so many, in lines: what is asked first, what can be typed last.
+pub(super) fn question(
+    phrases: &Phrases,
+    question: &Question,
+    open: usize,
+    verbosity: &Verbosity,
+    now: i64,
+) -> String {
     let mut lines = asked(phrases, question, verbosity);
     let left = phrases.you_have(&duration(phrases, question.remaining(now)));
     lines.push(format!("{left} {}", without_answer(phrases, question)));
-    lines.push(how_to_answer(phrases, question));
+    lines.push(if open > 1 {
+        sentences(&[&phrases.several_open(open), &how_to_answer(phrases, question, Some(question.number))])
+    } else {
+        how_to_answer(phrases, question, None)
+    });
     lines.join("\n")
 }
 
@@ -307,13 +328,18 @@ pub(super) fn without_answer(phrases: &Phrases, question: &Question) -> String {
     }
 }
 
-pub(super) fn how_to_answer(phrases: &Phrases, question: &Question) -> String {
+/// What can be typed; with a number, where others are open too.
+fn how_to_answer(phrases: &Phrases, question: &Question, number: Option<u32>) -> String {
     match &question.subject {
-        Subject::Confirmation { allowed, .. } => match allowed {
-            (true, true) if question.is_grave() => phrases.answer_grave.to_owned(),
-            (true, true) => phrases.answer_light.to_owned(),
-            (true, false) => phrases.answer_only_yes.to_owned(),
-            (false, _) => phrases.answer_only_no.to_owned(),
+        Subject::Confirmation { allowed, .. } => match (allowed, number) {
+            ((true, true), None) if question.is_grave() => phrases.answer_grave.to_owned(),
+            ((true, true), Some(number)) if question.is_grave() => phrases.answer_grave_to(number),
+            ((true, true), None) => phrases.answer_light.to_owned(),
+            ((true, true), Some(number)) => phrases.answer_light_to(number),
+            ((true, false), None) => phrases.answer_only_yes.to_owned(),
+            ((true, false), Some(number)) => phrases.answer_only_yes_to(number),
+            ((false, _), None) => phrases.answer_only_no.to_owned(),
+            ((false, _), Some(number)) => phrases.answer_only_no_to(number),
         },
         Subject::Clarification { choices, .. } => {
             let mut ways = Vec::new();
@@ -329,10 +355,12 @@ pub(super) fn how_to_answer(phrases: &Phrases, question: &Question) -> String {
             if question.takes(&ResponseKind::FreeText) {
                 ways.push(phrases.way_words);
             }
-            match ways.split_last() {
-                None => phrases.no_way.to_owned(),
-                Some((only, [])) => phrases.type_only(only),
-                Some((last, others)) => phrases.type_or(&others.join(", "), last),
+            match (ways.split_last(), number) {
+                (None, _) => phrases.no_way.to_owned(),
+                (Some((only, [])), None) => phrases.type_only(only),
+                (Some((only, [])), Some(number)) => phrases.type_only_to(number, only),
+                (Some((last, others)), None) => phrases.type_or(&others.join(", "), last),
+                (Some((last, others)), Some(number)) => phrases.type_or_to(number, &others.join(", "), last),
             }
         }
     }
@@ -343,8 +371,9 @@ pub(super) fn duration(phrases: &Phrases, millis: i64) -> String {
     let seconds = millis.max(0).saturating_add(999) / 1000;
     let seconds = seconds + (seconds / 20).min(5);
     match seconds {
-        0..=10 => phrases.seconds(seconds),
-        11..=119 => phrases.seconds(seconds / 5 * 5),
+        // As much time again as little is, is heard as more.
+        0..=20 => phrases.seconds(seconds),
+        21..=119 => phrases.seconds(seconds / 5 * 5),
         120..=7199 => phrases.minutes(seconds / 60),
         _ => phrases.hours(seconds / 3600),
     }

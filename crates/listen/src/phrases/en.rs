@@ -227,6 +227,21 @@ pub(super) static ENGLISH: Phrases = Phrases {
     there_were: |time| format!("There were {time} to answer."),
     type_only: |way| format!("Type {way}."),
     type_or: |ways, last| format!("Type {ways}, or {last}."),
+    several_open: |count| format!("{count} questions are open."),
+    answer_grave_to: |number| {
+        format!(
+            "Type accept {number} or yes {number} in whole words to allow this one, or reject {number} or no {number} to refuse it."
+        )
+    },
+    answer_light_to: |number| format!("Type yes {number} to allow this one, or no {number} to refuse it."),
+    answer_only_yes_to: |number| {
+        format!("Only a yes is taken. Type accept {number} or yes {number} to allow this one.")
+    },
+    answer_only_no_to: |number| {
+        format!("Only a no is taken. Type reject {number} or no {number} to refuse this one.")
+    },
+    type_only_to: |number, way| format!("Type answer {number} and {way}."),
+    type_or_to: |number, ways, last| format!("Type answer {number} and {ways}, or {last}."),
     seconds: |count| many(count, "second"),
     minutes: |count| many(count, "minute"),
     hours: |count| many(count, "hour"),
@@ -303,12 +318,14 @@ pub(super) static ENGLISH: Phrases = Phrases {
         format!("The hub has not given question {number} more time. It stays open for {left}.")
     },
     session_does: |number, agent, doing| format!("Session {number}, {agent}. {doing}"),
+    began_with: |about| format!("It began with: {about}"),
     is_answered: |number| format!("Question {number} is answered; what becomes of it is not known yet."),
     is_open: |number, agent, left| format!("Question {number} from {agent} is open for {left}."),
     you_hear: |much| format!("You hear {much} texts."),
     you_will_hear: |much| format!("From now on you hear {much} texts."),
     no_such_session: |number| format!("There is no session {number} at work."),
     session_is: |number, agent| format!("{number} is {agent}"),
+    session_is_about: |number, agent, about| format!("{number} is {agent}: {about}"),
     which_session: |sessions| {
         format!("Which one? {sessions}. Type stop and the number, or stop all. Nothing was stopped.")
     },

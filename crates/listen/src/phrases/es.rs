@@ -228,6 +228,23 @@ pub(super) static SPANISH: Phrases = Phrases {
     there_were: |time| format!("Había {time} para responder."),
     type_only: |way| format!("Escriba {way}."),
     type_or: |ways, last| format!("Escriba {ways}, o {last}."),
+    several_open: |count| format!("Hay {count} preguntas abiertas."),
+    answer_grave_to: |number| {
+        format!(
+            "Escriba las palabras enteras aceptar {number} o sí {number} para permitir esto, o rechazar {number} o no {number} para impedirlo."
+        )
+    },
+    answer_light_to: |number| {
+        format!("Escriba sí {number} para permitir esto, o no {number} para impedirlo.")
+    },
+    answer_only_yes_to: |number| {
+        format!("Solo se admite un sí. Escriba aceptar {number} o sí {number} para permitir esto.")
+    },
+    answer_only_no_to: |number| {
+        format!("Solo se admite un no. Escriba rechazar {number} o no {number} para impedir esto.")
+    },
+    type_only_to: |number, way| format!("Escriba responder {number} y {way}."),
+    type_or_to: |number, ways, last| format!("Escriba responder {number} y {ways}, o {last}."),
     seconds: |count| many(count, "segundo"),
     minutes: |count| many(count, "minuto"),
     hours: |count| many(count, "hora"),
@@ -314,12 +331,14 @@ pub(super) static SPANISH: Phrases = Phrases {
         format!("El centro no ha dado más tiempo para la pregunta {number}. Sigue abierta {left}.")
     },
     session_does: |number, agent, doing| format!("Sesión {number}, {agent}. {doing}"),
+    began_with: |about| format!("Empezó con: {about}"),
     is_answered: |number| format!("La pregunta {number} está respondida; aún no se sabe qué será de ella."),
     is_open: |number, agent, left| format!("La pregunta {number} de {agent} está abierta {left}."),
     you_hear: |much| format!("Oye textos {much}."),
     you_will_hear: |much| format!("Desde ahora oye textos {much}."),
     no_such_session: |number| format!("No hay ninguna sesión {number} en marcha."),
     session_is: |number, agent| format!("la {number} es {agent}"),
+    session_is_about: |number, agent, about| format!("la {number} es {agent}: {about}"),
     which_session: |sessions| {
         format!("¿Cuál? {sessions}. Escriba parar y el número, o parar todo. No se paró nada.")
     },

@@ -295,6 +295,14 @@ catalogue! {
         there_were(time: &str),
         type_only(way: &str),
         type_or(ways: &str, last: &str),
+        // How to answer one of several.
+        several_open(count: usize),
+        answer_grave_to(number: u32),
+        answer_light_to(number: u32),
+        answer_only_yes_to(number: u32),
+        answer_only_no_to(number: u32),
+        type_only_to(number: u32, way: &str),
+        type_or_to(number: u32, ways: &str, last: &str),
         seconds(count: i64),
         minutes(count: i64),
         hours(count: i64),
@@ -342,6 +350,8 @@ catalogue! {
         more_time_was_given(number: u32),
         more_time_not_given(number: u32, left: &str),
         session_does(number: u32, agent: &str, doing: &str),
+        /// What it is about, where several are at work.
+        began_with(about: &str),
         is_answered(number: u32),
         is_open(number: u32, agent: &str, left: &str),
         you_hear(much: &str),
@@ -349,6 +359,7 @@ catalogue! {
         no_such_session(number: u32),
         /// One of several sessions.
         session_is(number: u32, agent: &str),
+        session_is_about(number: u32, agent: &str, about: &str),
         which_session(sessions: &str),
         you_stop(agent: &str, number: u32),
         // Of the connection and the voice.

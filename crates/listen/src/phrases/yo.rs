@@ -225,6 +225,21 @@ pub(super) static YORUBA: Phrases = Phrases {
     there_were: |time| format!("{time} ló wà láti dáhùn."),
     type_only: |way| format!("Tẹ {way}."),
     type_or: |ways, last| format!("Tẹ {ways}, tàbí {last}."),
+    several_open: |count| format!("Ìbéèrè {count} ló wà ní ṣíṣí."),
+    answer_grave_to: |number| {
+        format!(
+            "Tẹ odindi ọ̀rọ̀ bẹ́ẹ̀ni {number} tàbí accept {number} láti gba èyí láàyè, tàbí rárá {number} tàbí reject {number} láti kọ̀ ọ́."
+        )
+    },
+    answer_light_to: |number| format!("Tẹ bẹ́ẹ̀ni {number} láti gba èyí láàyè, tàbí rárá {number} láti kọ̀ ọ́."),
+    answer_only_yes_to: |number| {
+        format!("Bẹ́ẹ̀ni nìkan la lè gbà. Tẹ bẹ́ẹ̀ni {number} tàbí accept {number} láti gba èyí láàyè.")
+    },
+    answer_only_no_to: |number| {
+        format!("Rárá nìkan la lè gbà. Tẹ rárá {number} tàbí reject {number} láti kọ èyí.")
+    },
+    type_only_to: |number, way| format!("Tẹ dáhùn {number} àti {way}."),
+    type_or_to: |number, ways, last| format!("Tẹ dáhùn {number} àti {ways}, tàbí {last}."),
     seconds: |count| format!("ìṣẹ́jú àáyá {count}"),
     minutes: |count| format!("ìṣẹ́jú {count}"),
     hours: |count| format!("wákàtí {count}"),
@@ -301,12 +316,14 @@ pub(super) static YORUBA: Phrases = Phrases {
         format!("Ibùdó kò fún ìbéèrè {number} ní àkókò sí i. Ó ṣì wà ní ṣíṣí fún {left}.")
     },
     session_does: |number, agent, doing| format!("Ìjókòó {number}, {agent}. {doing}"),
+    began_with: |about| format!("Ó bẹ̀rẹ̀ pẹ̀lú: {about}"),
     is_answered: |number| format!("A ti dáhùn ìbéèrè {number}; a kò tíì mọ ohun tó máa ṣẹlẹ̀ sí i."),
     is_open: |number, agent, left| format!("Ìbéèrè {number} láti ọ̀dọ̀ {agent} wà ní ṣíṣí fún {left}."),
     you_hear: |much| format!("Ọ̀rọ̀ {much} lo ń gbọ́."),
     you_will_hear: |much| format!("Láti ìsinsìnyí lọ, ọ̀rọ̀ {much} lo máa gbọ́."),
     no_such_session: |number| format!("Kò sí ìjókòó {number} tó ń lọ lọ́wọ́."),
     session_is: |number, agent| format!("{number} ni {agent}"),
+    session_is_about: |number, agent, about| format!("{number} ni {agent}: {about}"),
     which_session: |sessions| {
         format!("Èwo nínú wọn? {sessions}. Tẹ dúró àti nọ́ńbà náà, tàbí dúró gbogbo. A kò dá ohunkóhun dúró.")
     },

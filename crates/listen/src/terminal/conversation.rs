@@ -4,7 +4,7 @@ use aaep::event::{Decision, ResponseKind, Verbosity};
 
 use super::answerlike::sounds_like_an_answer;
 use super::typed::{Typed, Which, without_number};
-use crate::{Announcement, Ear, Kind, NotAnswered, Phrases, Question, Subject, Tastes};
+use crate::{Announcement, Ear, Kind, NotAnswered, Phrases, Question, Session, Subject, Tastes};
 
 /// What follows from a line.
 #[derive(Clone, Debug, PartialEq)]
@@ -309,14 +309,16 @@ fn status(ear: &Ear, lost: bool, now: i64) -> Vec<Act> {
     if ear.sessions().next().is_none() {
         lines.push(phrases.nobody_at_work.to_owned());
     }
+    let several = ear.questions().nth(1).is_some();
     for question in ear.questions() {
         let left = ear.time_left(question.number, now).unwrap_or_default();
         let number = question.number;
-        lines.push(if question.is_answered {
+        let stands = if question.is_answered {
             phrases.is_answered(number)
         } else {
             phrases.is_open(number, &question.agent, &left)
-        });
+        };
+        lines.push(if several { format!("{stands} {}", question.what()) } else { stands });
     }
     lines.push(phrases.you_hear(much(phrases, &ear.tastes().verbosity)));
     lines.extend(ear.standing().map(|standing| standing.sentence(phrases)));
@@ -326,8 +328,13 @@ fn status(ear: &Ear, lost: bool, now: i64) -> Vec<Act> {
 /// What each session does.
 pub(super) fn how_things_stand(ear: &Ear) -> impl Iterator<Item = String> {
     let phrases = ear.phrases();
-    ear.sessions().map(|session| {
+    let several = ear.sessions().nth(1).is_some();
+    ear.sessions().map(move |session| {
         let doing = if session.doing.is_empty() { phrases.has_not_said } else { &session.doing };
+        if several && !session.about.is_empty() && !doing.starts_with(&session.about) {
+            let doing = format!("{}. {doing}", phrases.began_with(&session.about));
+            return phrases.session_does(session.number, &session.agent, &doing);
+        }
         phrases.session_does(session.number, &session.agent, doing)
     })
 }
@@ -352,9 +359,12 @@ fn stop(ear: &Ear, which: Which, now: i64) -> Vec<Act> {
         (Which::One(number), []) => vec![say(Kind::Error, phrases.no_such_session(number))],
         (_, []) => vec![say(Kind::Error, phrases.nobody_at_work)],
         (Which::Unsaid, [_, _, ..]) => {
-            let all: Vec<_> =
-                sessions.iter().map(|session| phrases.session_is(session.number, &session.agent)).collect();
-            vec![say(Kind::Error, phrases.which_session(&all.join(", ")))]
+            let name = |session: &&Session| match session.about.as_str() {
+                "" => phrases.session_is(session.number, &session.agent),
+                about => phrases.session_is_about(session.number, &session.agent, about),
+            };
+            let all: Vec<_> = sessions.iter().map(name).collect();
+            vec![say(Kind::Error, phrases.which_session(&all.join("; ")))]
         }
         (_, sessions) => {
             let mut acts = Vec::new();

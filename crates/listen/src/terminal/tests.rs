@@ -202,6 +202,62 @@ fn of_several_agents_one_is_stopped() {
     assert_eq!(sent(&[GRAVE], "more time", Around { hub: false, ..ALONE }), None);
 }
 
+#[test]
+fn several_sessions_of_one_agent_are_told_apart_by_what_they_are_about() {
+    let mut ear = ear(&[]);
+    for (at, about) in ["Moving money.", "Booking a room."].iter().enumerate() {
+        ear.hear(
+            &format!(
+                r#"{{"@context":"https://aaep-protocol.org/context/v1","type":"aaep:agent.session.started","event_id":"evt_{at}","session_id":"sess_{at}","timestamp":"2026-05-24T14:00:00.000Z","producer":{{"agent_id":"bank"}},"summary_normal":"{about}"}}"#
+            ),
+            NOW,
+        );
+    }
+    let said = |ear: &mut Ear, line| match &take(ear, line, ALONE, NOW)[..] {
+        [Act::Say(announcement)] => announcement.text.clone(),
+        other => panic!("{other:?}"),
+    };
+    let which = "Which one? 1 is bank: Moving money; 2 is bank: Booking a room. Type stop and the number";
+    assert!(said(&mut ear, "stop").starts_with(which), "{}", said(&mut ear, "stop"));
+    let status = said(&mut ear, "status");
+    let first = "Session 1, bank. It began with: Moving money. It has not said what it does.\nSession 2, bank. It began with: Booking a room.";
+    assert!(status.starts_with(first), "{status}");
+}
+
+#[test]
+fn of_several_questions_the_status_says_what_they_are() {
+    let said = |questions: &[&str]| match &take(&mut ear(questions), "status", ALONE, NOW)[..] {
+        [Act::Say(announcement)] => announcement.text.clone(),
+        other => panic!("{other:?}"),
+    };
+    let several = said(&[LIGHT, WORDS]);
+    assert!(several.contains("\nQuestion 1 from bank is open for 2 minutes. A\n"), "{several}");
+    assert!(several.contains("\nQuestion 2 from bank is open for 2 minutes. Q?\n"), "{several}");
+    assert!(said(&[LIGHT]).contains("\nQuestion 1 from bank is open for 2 minutes.\n"));
+}
+
+#[test]
+fn what_several_questions_say_can_be_typed_is_an_answer() {
+    for (language, yes, no, answer) in [
+        ("en", ["accept 2", "yes 2"], ["reject 2", "no 2"], "answer 2 a"),
+        ("es", ["aceptar 2", "sí 2"], ["rechazar 2", "no 2"], "responder 2 a"),
+        ("yo", ["accept 2", "bẹ́ẹ̀ni 2"], ["reject 2", "rárá 2"], "dáhùn 2 a"),
+    ] {
+        for (words, decision) in [(yes, "accept"), (no, "reject")] {
+            for line in words {
+                let mut heard = ear_in(language, &[GRAVE, GRAVE]);
+                let how = heard.repeat(2, NOW).unwrap().text.lines().last().unwrap().to_owned();
+                assert!(how.contains(line), "{how}");
+                let acts = take(&mut heard, line, ALONE, NOW);
+                let sent = format!(r#""reply_token":"rpl_1","decision":"{decision}""#);
+                assert!(matches!(&acts[1], Act::Send { message, .. } if message.contains(&sent)), "{acts:?}");
+            }
+        }
+        let sent = sent_in(language, &[GRAVE, CHOICES], answer, ALONE).unwrap();
+        assert!(sent.contains(r#""reply_token":"rpl_1","response":"a""#), "{sent}");
+    }
+}
+
 /// Notes what it is told to say; it is busy until it is stopped.
 #[derive(Clone, Default)]
 struct Slow(Arc<Mutex<(Vec<String>, bool)>>);

@@ -182,3 +182,28 @@ fn a_clock_that_is_wrong_here_costs_nobody_an_answer() {
         assert!(reply.contains("2026-05-24T14:00:00.000Z"), "{reply}");
     }
 }
+
+#[test]
+fn of_several_questions_each_says_how_it_alone_is_answered() {
+    let mut stage = Stage::new();
+    let first = stage.ask("rpl_1").pop().unwrap();
+    assert_eq!(first, "ask: Type the whole word accept or yes to allow it, or reject or no to refuse it.");
+    let second = stage.ask("rpl_2").pop().unwrap();
+    let grave = "in whole words to allow this one, or reject 2 or no 2 to refuse it.";
+    assert_eq!(second, format!("ask: 2 questions are open. Type accept 2 or yes 2 {grave}"));
+    let light = confirmation("rpl_3")
+        .replace(r#""risk_level":"high","irreversible":true"#, r#""risk_level":"low","irreversible":false"#);
+    let third = stage.hear("awaiting.confirmation", &light).pop().unwrap();
+    assert_eq!(third, "ask: 3 questions are open. Type yes 3 to allow this one, or no 3 to refuse it.");
+    let choices = r#""question":"Which?","reply_token":"rpl_4","timeout_seconds":120,"choices":[{"value":"a","label":"A"}],"accepted_response_kinds":["multiple_choice","freetext"]"#;
+    let fourth = stage.hear("awaiting.clarification", choices).pop().unwrap();
+    let ways = "the number of a choice, or your answer in your own words.";
+    assert_eq!(fourth, format!("ask: 4 questions are open. Type answer 4 and {ways}"));
+    // The first is one of several now, and the last one that is left is the only one again.
+    let again = |stage: &Stage, number| stage.ear.repeat(number, stage.now).unwrap().lines().last().unwrap();
+    assert!(again(&stage, 1).starts_with("ask: 4 questions are open. Type accept 1 or yes 1"));
+    for number in [1, 2, 3] {
+        stage.ear.decide(number, Decision::Reject, stage.now).unwrap();
+    }
+    assert_eq!(again(&stage, 4), format!("ask: Type {ways}"));
+}

@@ -10,7 +10,7 @@ fn time_is_said_at_half_and_at_a_tenth_and_can_be_had_more() {
         stage.pass(119_000),
         [
             "ask: You have 60 seconds left for question 1. Type more time if you need more.",
-            "ask: You have 10 seconds left for question 1. Type more time if you need more.",
+            "ask: You have 12 seconds left for question 1. Type more time if you need more.",
         ]
     );
     let wish = stage.ear.more_time(1, stage.now).unwrap();
@@ -178,4 +178,20 @@ fn what_the_hub_says_of_a_state_is_said_here_in_words_of_ours() {
     // An agent's words are said as they are.
     stage.hear("state.changed", &words("calling_tool", "deciding", r#""words":"agent""#));
     assert_eq!(stage.pass(STATE_LASTS), ["agent: The hub's words."]);
+}
+
+#[test]
+fn as_much_time_again_is_heard_as_more() {
+    let mut stage = Stage::new();
+    let asked = confirmation("rpl_1").replace(":120", ":5");
+    stage.hear("awaiting.confirmation", &asked);
+    stage.now += 800;
+    for (seconds, left) in [(10, "10 seconds"), (15, "14 seconds"), (20, "19 seconds"), (25, "25 seconds")] {
+        stage.now += 100;
+        let more = format!("ask: There is more time for question 1. It now stays open for {left}.");
+        assert_eq!(stage.hear("progress.updated", &more_time("rpl_1", seconds)), [more]);
+    }
+    for (seconds, left) in [(13_500, "14 seconds"), (18_200, "19 seconds"), (23_000, "20 seconds")] {
+        assert_eq!(words::duration(Phrases::of(&[]), seconds), left);
+    }
 }
