@@ -13,6 +13,7 @@ mod replay;
 mod schema;
 mod serve;
 mod token;
+mod usage;
 mod validate;
 mod watching;
 mod way;
@@ -71,7 +72,10 @@ enum Outcome {
 }
 
 fn main() -> ExitCode {
-    let arguments = Arguments::parse();
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => return usage::answer(&error),
+    };
     let outcome = match arguments.command {
         Command::Validate(arguments) => validate::run(&arguments),
         Command::Schema(arguments) => schema::run(&arguments),

@@ -123,7 +123,10 @@ fn what_cannot_be_read_is_no_fault_of_the_manifest() {
         (&["verify", "bank.jws"][..], "--key"),
         (&["sign"], "there is no manifest to sign"),
         (&["sign", "--key", "none.key", "bank.json"], "no such file; sayso manifest keygen makes a key"),
-        (&["verify", "bank.jws", "--key", "sayso-manifest.key", "--jwk", "bank.jwk"], "cannot be used with"),
+        (
+            &["verify", "bank.jws", "--key", "sayso-manifest.key", "--jwk", "bank.jwk"],
+            "cannot be used together with",
+        ),
         (&["verify", "bank.jws", "--jwk", "nobody.jwk"], "there is no such file"),
         (&["verify", "nothing.jws", "--jwk", "bank.jwk"], "there is no such file"),
         (&["verify", "bank.jws", "--jwk", "bank.json"], "must be an object with the strings"),

@@ -16,10 +16,13 @@ fn could_not_run(arguments: &[&str], says: &str) {
 #[test]
 fn arguments_that_are_missing_or_unknown_are_named() {
     could_not_run(&["asp"], "Usage: sayso asp");
-    could_not_run(&["asp", "verify"], "Usage: sayso asp verify --cards CARDS");
+    could_not_run(
+        &["asp", "verify"],
+        "typed like this: sayso asp verify transcript.jsonl --cards cards.json",
+    );
     could_not_run(&["asp", "verify", "talk.jsonl"], "--cards is needed: a file with the agents' cards");
-    could_not_run(&["asp", "verify", "--cards", "cards.json"], "<FILE>");
-    could_not_run(&["asp", "trace"], "<FILE>");
+    could_not_run(&["asp", "verify", "--cards", "cards.json"], "FILE is missing.");
+    could_not_run(&["asp", "trace"], "FILE is missing.");
     could_not_run(&["asp", "trace", "one", "two"], "two");
     could_not_run(&["asp", "demo", "--scenario", "agred"], "agreed, rejected, countered, invitation-timeout");
     could_not_run(&["asp", "demo", "--scenario"], "agreed");
@@ -61,7 +64,7 @@ fn files_that_cannot_be_read_are_named() {
     could_not_run(&["asp", "verify", cards, "--cards", folder_name], "it is a folder");
     could_not_run(&["asp", "trace", "no/such"], "cannot read no/such: there is no such file");
     could_not_run(&["asp", "trace", folder_name], "it is a folder");
-    could_not_run(&["asp", "verify", "", "--cards", cards], "a value is required");
+    could_not_run(&["asp", "verify", "", "--cards", cards], "FILE must not be empty.");
     could_not_run(&["asp", "verify", "-", "--cards", "-"], "cannot both come from standard input");
     could_not_run(&["asp", "trace", "no/\u{1b}[31m\u{202e}such"], "no/\\u{1b}[31m\\u{202e}such");
 }

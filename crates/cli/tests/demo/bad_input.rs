@@ -29,10 +29,10 @@ fn what_cannot_run_is_refused_before_anything_is_said() {
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let taken = taken.local_addr().unwrap().to_string();
     for (arguments, why) in [
-        (["--once", ""], "value is required"),
-        (["--auto", "maybe"], "invalid value"),
+        (["--once", ""], "wants something behind it"),
+        (["--auto", "maybe"], "does not take"),
         (["--lang", "not a tag"], "a language is a tag"),
-        (["--verbosity", "loud"], "invalid value"),
+        (["--verbosity", "loud"], "does not take"),
         (["--listen", "0.0.0.0:0"], "loopback only"),
         (["--listen", &taken], "cannot listen on"),
     ] {

@@ -106,6 +106,6 @@ fn a_pace_that_is_none_is_refused() {
         let person = Person::listens("127.0.0.1:1", arguments);
         let (lines, code) = person.ends();
         assert_eq!(code, 2, "{lines:?}");
-        assert!(lines[0].starts_with("error:"), "{lines:?}");
+        assert!(lines[0].starts_with("sayso: --"), "{lines:?}");
     }
 }
