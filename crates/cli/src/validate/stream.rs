@@ -1,5 +1,5 @@
-//! A captured event stream (`curl … > file`) read as what its `data:` lines say. Every line stays a line, so that findings
-//! name the lines of the file.
+//! A captured event stream (`curl … > file`) read as what its `data:` lines say, and whatever was captured without the head of
+//! its answer (`curl -i`). Every line stays a line, so that findings name the lines of the file.
 
 use std::io::{self, Read};
 
@@ -7,10 +7,13 @@ use std::io::{self, Read};
 const FIELDS: [&[u8]; 5] = [b"data:", b"event:", b"id:", b"retry:", b":"];
 const DATA: &[u8] = b"data:";
 const MARK: &[u8] = b"\xEF\xBB\xBF";
+/// What the head of an answer begins with.
+const HEAD: &[u8] = b"HTTP/";
 /// How much is read at a time, once it is known to be a stream.
 const BLOCK: usize = 64 * 1024;
 
-/// An input. If it begins as an event stream does, only the data of it is given; else all of it, as it is.
+/// An input. If it begins as an event stream does, only the data of it is given; else all of it, as it is. Of an answer's head
+/// nothing is given but the ends of its lines.
 pub(super) struct Unwrapped<R> {
     input: R,
     kind: Kind,
@@ -51,7 +54,8 @@ impl<R: Read> Unwrapped<R> {
         while matches!(self.kind, Kind::Unknown) {
             let read = self.input.read(&mut some)?;
             self.held.extend_from_slice(some.get(..read).unwrap_or_default());
-            self.kind = match is_stream(&self.held) {
+            let body = body(&self.held);
+            self.kind = match body.and_then(|at| is_stream(self.held.get(at..).unwrap_or_default())) {
                 Some(true) => Kind::Stream(Line::Field(0)),
                 Some(false) => Kind::Plain,
                 None if read == 0 => Kind::Plain,
@@ -65,6 +69,9 @@ impl<R: Read> Unwrapped<R> {
             let mut data = self.held.get(..mark).unwrap_or_default().to_vec();
             unwrap(line, self.held.get(mark..).unwrap_or_default(), &mut data);
             self.held = data;
+        } else if let Some(at @ 1..) = body(&self.held) {
+            let head: Vec<u8> = self.held.drain(..at).collect();
+            self.held.splice(..0, head.into_iter().filter(|byte| *byte == b'\n'));
         }
         Ok(())
     }
@@ -95,6 +102,26 @@ impl<R: Read> Read for Unwrapped<R> {
             }
             unwrap(line, some.get(..read).unwrap_or_default(), &mut self.held);
         }
+    }
+}
+
+/// Where an answer's body begins, behind its head and those of answers before it; nothing if more must be seen. Without a head,
+/// that is the beginning.
+fn body(seen: &[u8]) -> Option<usize> {
+    let mark = if seen.starts_with(MARK) { MARK.len() } else { 0 };
+    let mut at = mark;
+    loop {
+        let rest = seen.get(at..)?;
+        if !rest.starts_with(HEAD) {
+            let unsure = !rest.is_empty() && HEAD.starts_with(rest);
+            return (!unsure).then_some(if at == mark { 0 } else { at });
+        }
+        let end =
+            |stop: &[u8]| rest.windows(stop.len()).position(|some| some == stop).map(|it| it + stop.len());
+        at += match (end(b"\n\r\n"), end(b"\n\n")) {
+            (Some(one), Some(other)) => one.min(other),
+            (one, other) => one.or(other)?,
+        };
     }
 }
 
@@ -181,6 +208,27 @@ mod tests {
         {
             for step in [1, 2, 1000] {
                 assert_eq!(read(text, step), (text.to_owned(), false), "{text:?} {step}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_head_of_an_answer_is_left_out() {
+        let head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\ndate: now\r\n\r\n";
+        let ends = "\n\n\n\n";
+        for (text, data, stream) in [
+            (format!("{head}id: 1\ndata: {{}}\n\n"), format!("{ends}\n{{}}\n\n"), true),
+            (format!("HTTP/1.1 100 Continue\r\n\r\n{head}data: 1\n"), format!("\n\n{ends}1\n"), true),
+            ("HTTP/2 200 \n\n: a\ndata: 1\n".to_owned(), "\n\n\n1\n".to_owned(), true),
+            (format!("\u{FEFF}{head}data: 1\n"), format!("\u{FEFF}{ends}1\n"), true),
+            (format!("{head}{{}}\n"), format!("{ends}{{}}\n"), false),
+            (head.to_owned(), ends.to_owned(), false),
+            // It is no whole head.
+            ("HTTP/1.1 200 OK\r\ndata: 1".to_owned(), "HTTP/1.1 200 OK\r\ndata: 1".to_owned(), false),
+            ("HTT".to_owned(), "HTT".to_owned(), false),
+        ] {
+            for step in [1, 2, 3, 1000] {
+                assert_eq!(read(&text, step), (data.clone(), stream), "{text:?} {step}");
             }
         }
     }
