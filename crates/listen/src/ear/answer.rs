@@ -99,10 +99,14 @@ impl Ear {
         Ok(Message::DeadlineExtend(wish).to_json())
     }
 
-    /// Stops a session's agent: the message to send.
-    pub fn stop(&self, session: &SessionId, now: i64) -> Result<String, NotAnswered> {
+    /// Stops a session's agent: the message to send. What it does until then is not told any more.
+    pub fn stop(&mut self, session: &SessionId, now: i64) -> Result<String, NotAnswered> {
         let subscription = self.subscription.clone().ok_or(NotAnswered::NotConnected)?;
         let timestamp = Timestamp::from_unix_millis(now).ok_or(NotAnswered::NotConnected)?;
+        if let Some(session) = self.session(session) {
+            session.stopping = true;
+            session.held_state = None;
+        }
         Ok(Message::SessionStop(SessionStop::new(session.clone(), subscription, timestamp)).to_json())
     }
 
@@ -118,6 +122,9 @@ impl Ear {
     pub fn wish_not_sent(&mut self) {
         for question in &mut self.questions {
             question.wished = None;
+        }
+        for session in &mut self.sessions {
+            session.stopping = false;
         }
     }
 

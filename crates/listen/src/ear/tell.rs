@@ -151,8 +151,8 @@ impl Ear {
             announcement.text = words::sentences(&[&doing, said.unwrap_or_default()]);
             return self.say(announcement);
         }
-        if change.to_state == "awaiting_input" {
-            // The question itself says so.
+        // The question itself says so; and of who was stopped only the end is told.
+        if change.to_state == "awaiting_input" || session.stopping {
             return;
         }
         session.said_states.retain(|(at, _)| now.saturating_sub(*at) < STATE_AGAIN);

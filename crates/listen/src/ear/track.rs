@@ -22,6 +22,8 @@ pub struct Session {
     /// The beginning of what was said first of what it is about, without a stop; nothing where that was not heard.
     pub about: String,
     pub(super) ended: bool,
+    /// The person has stopped it: what it does until it ends is of no interest.
+    pub(super) stopping: bool,
     /// Unless it is heard of by then, it is over.
     pub(super) unsure: Option<i64>,
     pub(super) heard: i64,
@@ -50,6 +52,7 @@ impl Session {
             doing: String::new(),
             about: String::new(),
             ended: false,
+            stopping: false,
             unsure: None,
             heard: now,
             spoke: now,

@@ -349,7 +349,7 @@ fn much<'a>(phrases: &'a Phrases, verbosity: &'a Verbosity) -> &'a str {
     }
 }
 
-fn stop(ear: &Ear, which: Which, now: i64) -> Vec<Act> {
+fn stop(ear: &mut Ear, which: Which, now: i64) -> Vec<Act> {
     let phrases = ear.phrases();
     let sessions: Vec<_> = ear
         .sessions()
@@ -368,10 +368,11 @@ fn stop(ear: &Ear, which: Which, now: i64) -> Vec<Act> {
         }
         (_, sessions) => {
             let mut acts = Vec::new();
-            for session in sessions {
-                match ear.stop(&session.id, now) {
+            let named = |session: &&Session| (session.id.clone(), session.agent.clone(), session.number);
+            for (id, agent, number) in sessions.iter().map(named).collect::<Vec<_>>() {
+                match ear.stop(&id, now) {
                     Ok(message) => {
-                        acts.push(say(Kind::Answer, phrases.you_stop(&session.agent, session.number)));
+                        acts.push(say(Kind::Answer, phrases.you_stop(&agent, number)));
                         acts.push(Act::Send { message, question: None });
                     }
                     Err(_) => acts.push(say(Kind::Error, phrases.nothing_stopped)),

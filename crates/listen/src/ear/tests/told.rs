@@ -202,3 +202,19 @@ fn what_a_summary_says_already_is_not_said_again() {
         ]
     );
 }
+
+#[test]
+fn of_who_was_stopped_only_the_end_is_told() {
+    let mut stage = Stage::with(Verbosity::Detailed, Limits::default());
+    stage.hear("session.started", r#""summary_normal":"Hello.""#);
+    let thinks = r#""from_state":"idle","to_state":"thinking""#;
+    let decides = r#""from_state":"thinking","to_state":"deciding""#;
+    stage.ear.stop(&SessionId::parse("sess_1").unwrap(), stage.now).unwrap();
+    assert_eq!(stage.hear("state.changed", thinks), [""; 0]);
+    // It did not arrive, so that the agent goes on.
+    stage.ear.wish_not_sent();
+    assert_eq!(stage.hear("state.changed", decides), ["agent: Bank is deciding what to do."]);
+    stage.ear.stop(&SessionId::parse("sess_1").unwrap(), stage.now).unwrap();
+    let stopped = r#""cancelled_by":"user","summary_normal":"Stopped.""#;
+    assert_eq!(stage.hear("session.cancelled", stopped), ["session: Bank was stopped by a person. Stopped."]);
+}
