@@ -24,6 +24,7 @@ pub(crate) async fn ask(
     who: &Principal,
     text: String,
     user: Option<String>,
+    language: Option<String>,
 ) -> Result<String, Response> {
     if !who.role.answers() {
         return Err(Response::problem(Status::Forbidden, "This token is not for that."));
@@ -31,7 +32,7 @@ pub(crate) async fn ask(
     let nobody = || Response::problem(Status::Unavailable, "There is no assistant here to ask.");
     let (begun, session) = oneshot::channel();
     let Some(demo) = demo else { return Err(nobody()) };
-    demo.send(Wish { text, user, language: None, begun }).await.map_err(|_| nobody())?;
+    demo.send(Wish { text, user, language, begun }).await.map_err(|_| nobody())?;
     let session = session.await.map_err(|_| nobody())?;
     session.map_err(|why| Response::problem(Status::Unavailable, &why))
 }

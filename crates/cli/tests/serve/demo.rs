@@ -305,9 +305,34 @@ fn a_listener_hears_it_in_its_own_length_and_language() {
 }
 
 #[test]
+fn it_answers_in_the_language_that_is_asked_for() {
+    let hub = demo(&[]);
+    let client = hub.client();
+    let mut ear = client.listen(&client.subscribe(CAN_REPLY), None);
+    for (language, begins) in
+        [("es-MX", "La cuenta de demostración"), ("yo", "Yúrò 1250"), ("fr", "The demo")]
+    {
+        let wish = json!({ "text": "What is my balance?", "language": language }).to_string();
+        assert_eq!(client.post("/demo", &wish).status, 201);
+        let output =
+            std::iter::from_fn(|| Some(ear.next().2)).find(|event| kind(event) == "output.streaming");
+        let chunk = output.unwrap()["chunk"].as_str().unwrap().to_owned();
+        assert!(chunk.starts_with(begins), "{language}: {chunk}");
+    }
+}
+
+#[test]
 fn it_wants_to_be_asked_for_something() {
     let hub = demo(&[]);
-    for odd in ["", "[]", "{}", r#"{"text":" "}"#, r#"{"text":1}"#] {
+    for odd in [
+        "",
+        "[]",
+        "{}",
+        r#"{"text":" "}"#,
+        r#"{"text":1}"#,
+        r#"{"text":"Hello","language":7}"#,
+        r#"{"text":"Hello","language":"not a tag"}"#,
+    ] {
         assert_eq!(hub.client().post("/demo", odd).status, 400, "{odd}");
     }
     assert_eq!(hub.client().get("/events").status, 404, "it is no part of the dialect");

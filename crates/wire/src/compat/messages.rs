@@ -66,7 +66,7 @@ async fn start(
     who: &Principal,
 ) -> Result<Response, Response> {
     compat.ear(who).await;
-    let session = demo::ask(server.demo.as_ref(), who, text, user).await?;
+    let session = demo::ask(server.demo.as_ref(), who, text, user, None).await?;
     let mut writer = Writer::default();
     writer.open_object();
     for (name, text) in [("status", "started"), ("session_id", &session)] {

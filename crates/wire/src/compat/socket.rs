@@ -111,7 +111,7 @@ async fn converse(
 async fn take(server: &Server, who: &Principal, bare: &mut Bare, text: String) -> Result<Option<String>, ()> {
     let bridge = &server.bridge;
     Ok(match words::read(&text).ok_or(())? {
-        Words::Request { text, user } => match demo::ask(server.demo.as_ref(), who, text, user).await {
+        Words::Request { text, user } => match demo::ask(server.demo.as_ref(), who, text, user, None).await {
             Ok(_) => None,
             // The dialect has no word for it; a problem is what HTTP would answer.
             Err(problem) => Some(String::from_utf8_lossy(problem.content()).into_owned()),

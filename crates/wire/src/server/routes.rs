@@ -1,5 +1,6 @@
 //! Which request means what.
 
+use std::borrow::Cow;
 use std::net::IpAddr;
 
 use aaep::json::{Kind, Writer};
@@ -172,7 +173,13 @@ async fn demo_request(demo: &mpsc::Sender<Wish>, text: &str, who: &Principal) ->
     let said = said.filter(|said| !said.trim().is_empty()).ok_or_else(|| {
         Response::problem(Status::BadRequest, "The body says what is wanted: {\"text\":…}.")
     })?;
-    let session = demo::ask(Some(demo), who, said, None).await?;
+    let language = root.and_then(|root| root.member("language"));
+    let language = language.map(|tag| tag.text().map(Cow::into_owned)).map(|tag| {
+        tag.filter(|tag| aaep::form::is_language_tag(tag)).ok_or_else(|| {
+            Response::problem(Status::BadRequest, "The language is a tag, like {\"language\":\"es\"}.")
+        })
+    });
+    let session = demo::ask(Some(demo), who, said, None, language.transpose()?).await?;
     Ok(Response::new(Status::Created).json(format!("{{\"session_id\":\"{session}\"}}")))
 }
 
