@@ -261,6 +261,6 @@ fn time_is_told_once_of_a_short_question_and_silence_means_no() {
     ));
     check(&mut page, "ran-out");
     assert_eq!(decided(&client, &session, &token), ("reject".to_owned(), "timeout".to_owned()));
-    let told: Vec<_> = said(&mut page).into_iter().filter(|one| one.contains("left to answer")).collect();
+    let told: Vec<_> = said(&mut page).into_iter().filter(|one| one.contains("left")).collect();
     assert_eq!(told, ["20 seconds are left to answer. Send 5 euro to Ben."]);
 }
