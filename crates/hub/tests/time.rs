@@ -142,3 +142,15 @@ fn no_agent_can_say_the_like() {
     }
     assert_eq!(scene.stage.heard(scene.bobs), [""; 0]);
 }
+
+#[test]
+fn an_agent_that_waits_is_answered_when_its_wait_is_over() {
+    let Scene { mut stage, session, token, .. } = asked();
+    let until = START + 10_000;
+    let waits = stage.send(&agent("bank"), Command::Wait { session, token, until });
+    assert_eq!(stage.answer(waits), None);
+    assert_eq!(stage.core.next_deadline(), Some(until), "nobody else would wake the hub");
+    stage.now = until;
+    stage.turn();
+    assert!(stage.answer(waits).is_some());
+}

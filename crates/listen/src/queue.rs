@@ -242,6 +242,18 @@ mod tests {
     }
 
     #[test]
+    fn what_is_critical_and_was_cut_off_is_said_again_first_and_no_hush_takes_it() {
+        let mut queue = Queue::new(2);
+        queue.push(own(Kind::Error, Urgency::Critical, "cut off"));
+        let cut_off = queue.take().unwrap();
+        queue.push(own(Kind::Ask, Urgency::Critical, "may I"));
+        queue.push_asked_for(own(Kind::Status, Urgency::Normal, "status"));
+        queue.put_back(cut_off);
+        assert_eq!(queue.hush(), 1);
+        assert_eq!(drained(&mut queue), ["cut off", "may I"]);
+    }
+
+    #[test]
     fn hush_leaves_the_critical() {
         let mut queue = Queue::new(2);
         queue.push(own(Kind::Agent, Urgency::Normal, "one"));

@@ -228,6 +228,13 @@ fn more_time_and_a_stop() {
     tab_to(&mut page, "button \"More time\"");
     page.press("Enter");
     hears(&mut page, "You have more time. About 4 minutes are left.");
+    let inside =
+        format!("[...{DIALOG}.querySelectorAll('[aria-live]')].map((one) => one.innerText).join('')");
+    assert_eq!(
+        page.evaluate(&inside),
+        "You have more time. About 4 minutes are left.",
+        "outside of a dialog many screen readers hear nothing"
+    );
     // Others have it too, and are told so.
     hears(&mut other, "There is more time. About 4 minutes are left to answer: Send 5 euro to Ben.");
     other.wait(&format!("{DIALOG}.innerText.includes('About 4 minutes are left.')"));
@@ -242,6 +249,49 @@ fn more_time_and_a_stop() {
     hears(&mut page, "Stopped by a person:");
     assert_eq!(client.get(&path).text("decision"), "reject");
     check(&mut page, "stopped");
+}
+
+#[test]
+#[ignore = "needs what `cargo xtask browser` installs"]
+fn a_key_that_is_held_down_answers_nothing() {
+    let (hub, mut browser) = (Hub::open(), Browser::start());
+    let mut page = listening(&hub, &mut browser);
+    let client = hub.client();
+    let session = client.start();
+    let token = client.ask(&session);
+    asked(&mut page);
+    tab_to(&mut page, "button \"Yes, accept it\"");
+    page.hold("Enter");
+    let path = format!("/agent/v1/sessions/{session}/replies/{token}");
+    assert_eq!(
+        page.evaluate(&format!("{DIALOG} != null && document.querySelector('.sent').innerText == ''")),
+        true
+    );
+    assert_eq!(client.get(&path).text("status"), "pending");
+    page.press("Enter");
+    assert_eq!(decided(&client, &session, &token), ("accept".to_owned(), "reply".to_owned()));
+}
+
+/// An answer that does not reach the hub is none: that is said, the question stays, and who else answers it is heard.
+#[test]
+#[ignore = "needs what `cargo xtask browser` installs"]
+fn an_answer_that_cannot_be_sent_is_told_and_is_none() {
+    let (hub, mut browser) = (Hub::open(), Browser::start());
+    let mut page = listening(&hub, &mut browser);
+    let client = hub.client();
+    let session = client.start();
+    let other = client.subscribe(crate::hub::CAN_REPLY);
+    let _ear = client.listen(&other, None);
+    let token = client.ask(&session);
+    asked(&mut page);
+    page.run("window.fetch = () => Promise.reject(new TypeError('nobody is there'))");
+    tab_to(&mut page, "button \"Yes, accept it\"");
+    page.press("Enter");
+    hears(&mut page, "The answer could not be sent. The hub cannot be reached. The question is still open.");
+    assert!(page.focused().starts_with("button \"Yes, accept it\""), "{}", page.focused());
+    client.reply(&other, &token, "reject");
+    page.wait(&format!("{DIALOG}?.innerText.includes('Somebody else rejected this:') === true"));
+    assert_eq!(decided(&client, &session, &token), ("reject".to_owned(), "reply".to_owned()));
 }
 
 /// The time that is left is said once, at half: at a tenth there would be too little to say so. Without an answer it is a no.
@@ -261,6 +311,6 @@ fn time_is_told_once_of_a_short_question_and_silence_means_no() {
     ));
     check(&mut page, "ran-out");
     assert_eq!(decided(&client, &session, &token), ("reject".to_owned(), "timeout".to_owned()));
-    let told: Vec<_> = said(&mut page).into_iter().filter(|one| one.contains("left to answer")).collect();
+    let told: Vec<_> = said(&mut page).into_iter().filter(|one| one.contains("left")).collect();
     assert_eq!(told, ["20 seconds are left to answer. Send 5 euro to Ben."]);
 }

@@ -16,6 +16,7 @@ mod hub;
 mod messages;
 
 mod answering;
+mod controls;
 mod harness;
 mod hostile;
 mod joining;

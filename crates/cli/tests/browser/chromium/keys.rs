@@ -17,6 +17,15 @@ impl Page {
         self.call("Input.dispatchKeyEvent", &key.event("keyUp", modifiers, ""));
     }
 
+    /// What comes of a key that is held down for long: it is pressed again by itself.
+    pub(crate) fn hold(&mut self, name: &str) {
+        let key = Key::named(name);
+        let mut again = key.event("keyDown", 0, &key.text);
+        again["autoRepeat"] = true.into();
+        self.call("Input.dispatchKeyEvent", &again);
+        self.call("Input.dispatchKeyEvent", &key.event("keyUp", 0, ""));
+    }
+
     /// Types a text, a key for each character.
     pub(crate) fn write(&mut self, text: &str) {
         for character in text.chars() {
