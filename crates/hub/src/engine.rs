@@ -64,11 +64,14 @@ impl Engine {
     }
 }
 
+/// Does what a turn says.
+type Perform = dyn FnMut(&mut Vec<Output>) + Send;
+
 /// The core, and what its turns need.
 struct Turns {
     core: Core,
     clock: Box<dyn Fn() -> i64 + Send>,
-    perform: Box<dyn FnMut(&mut Vec<Output>) + Send>,
+    perform: Box<Perform>,
     /// The thread looks at the clock at this time at the latest.
     sleeps_until: i64,
 }
