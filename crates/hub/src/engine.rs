@@ -21,7 +21,6 @@ pub struct Engine {
 }
 
 /// What the thread is woken for.
-#[allow(clippy::large_enum_variant, reason = "nearly all are requests")]
 enum Call {
     Ask(Request),
     /// Something is due earlier than when it fell asleep.
@@ -65,14 +64,14 @@ impl Engine {
     }
 }
 
-/// Does what a turn asks for, and leaves the list for the next.
-type Perform = Box<dyn FnMut(&mut Vec<Output>) + Send>;
+/// Does what a turn says.
+type Perform = dyn FnMut(&mut Vec<Output>) + Send;
 
 /// The core, and what its turns need.
 struct Turns {
     core: Core,
     clock: Box<dyn Fn() -> i64 + Send>,
-    perform: Perform,
+    perform: Box<Perform>,
     /// The thread looks at the clock at this time at the latest.
     sleeps_until: i64,
 }
