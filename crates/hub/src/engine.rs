@@ -21,6 +21,7 @@ pub struct Engine {
 }
 
 /// What the thread is woken for.
+#[allow(clippy::large_enum_variant, reason = "nearly all are requests")]
 enum Call {
     Ask(Request),
     /// Something is due earlier than when it fell asleep.
