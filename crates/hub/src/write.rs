@@ -8,7 +8,7 @@ use journal::{Entry, Position};
 /// One entry of the journal, owned.
 #[derive(Clone, Debug)]
 pub(crate) enum Write {
-    Event { position: u64, session: SessionId, event_id: Arc<str>, at: i64, critical: bool, body: Arc<str> },
+    Event { position: u64, session: SessionId, event_id: Arc<str>, at: i64, critical: bool, body: String },
     SessionOpened { id: Box<str>, agent: Box<str>, principal: Box<str>, lease: i64, record: String },
     SessionEnded { id: Box<str>, at: i64 },
     QuestionOpened { token: Box<str>, session: Box<str>, deadline: i64, record: String },

@@ -328,7 +328,9 @@ impl Core {
     }
 
     pub(super) fn end_waits(&mut self, now: i64) {
-        self.waits.expire(now, &Answer::Found(PENDING.to_owned()));
+        if self.waits.next_deadline().is_some_and(|at| at <= now) {
+            self.waits.expire(now, &Answer::Found(PENDING.to_owned()));
+        }
     }
 
     pub(super) fn answer_waits(&mut self, outputs: &mut Vec<Output>) {

@@ -388,7 +388,11 @@ impl Core {
         for session in staged.ended.drain(..) {
             self.lines.end(&session);
         }
-        staged.writes.clear();
+        for write in staged.writes.drain(..) {
+            if let Write::Event { body, .. } = write {
+                self.room.keep(body);
+            }
+        }
         staged.resolved.clear();
         // The next turn has its room.
         self.staged = staged;

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use aaep::ReplyToken;
 use aaep::check::Checked;
 use aaep::consent::{Action, Call};
 use aaep::event::{Event, EventType};
 use aaep::json::{Doc, Writer};
 use aaep::rule::{Face, Finding, Findings, Severity};
 use aaep::session::{Body, Session, Step};
+use aaep::{ReplyToken, SessionId};
 use seal::Digest;
 
 use super::agent::{Live, OpenOutputs, OpenTools};
@@ -202,8 +202,17 @@ impl Core {
             .map_err(|why| Answer::Bad(why.to_string()))?;
         let doc = event.doc().map_err(|error| Answer::Bad(format!("not JSON: {error}")))?;
         let new = New { id: &id, doc, critical, token: token.as_ref(), arguments };
-        self.stage(session, &new, before, now)?;
+        let owner = self.stage(session, &new, before, now)?;
+        let body = event.take(self.room.texts.pop());
         (self.room.said, self.room.event) = (tape, event);
+        self.staged.writes.push(Write::Event {
+            position: self.position,
+            session: owner,
+            event_id: id.clone(),
+            at: now,
+            critical,
+            body,
+        });
         Ok(id)
     }
 
@@ -225,14 +234,14 @@ impl Core {
         self.staged.after.push(After::Output(Output::Note(note)));
     }
 
-    /// Judges a whole event and stages it.
+    /// Judges a whole event and stages what follows from it but its own writing; returns its session.
     fn stage(
         &mut self,
         session: &str,
         new: &New<'_>,
         before: Option<&mut Before>,
         now: i64,
-    ) -> Result<(), Answer> {
+    ) -> Result<SessionId, Answer> {
         let doc = &new.doc;
         let mut findings = Findings::new(Face::Strict);
         let checked = self.validator.check(doc, &mut findings);
@@ -285,23 +294,14 @@ impl Core {
             }
         }
         self.position += 1;
-        let body: Arc<str> = doc.source().into();
         if let Some(event) = event {
             // What leads into a question goes in front of it, and so overtakes with it (design, decision 10).
             let part = Part::of(&event);
-            let frame = Frame::event(new.id, &body, self.position, critical || part == Part::Question);
+            let frame = Frame::event(new.id, doc.source(), self.position, critical || part == Part::Question);
             let heard = Heard { event, frame: Arc::new(frame.of_session(session, part)) };
             self.staged.after.push(After::Event { heard: Arc::new(heard), agent, person });
         }
-        self.staged.writes.push(Write::Event {
-            position: self.position,
-            session: id,
-            event_id: new.id.clone(),
-            at: now,
-            critical,
-            body,
-        });
-        Ok(())
+        Ok(id)
     }
 
     /// A session that has said its last word is over: its questions are refused, and it is forgotten.

@@ -15,6 +15,8 @@ pub(super) struct Room {
     pub(super) said: Tape,
     /// To write the event that is made of it.
     pub(super) event: Scribe,
+    /// Texts of events that are written by now: the next are written in their room.
+    pub(super) texts: Vec<String>,
     /// To write an id.
     pub(super) id: String,
     /// The ids of what was published.
@@ -25,7 +27,19 @@ pub(super) struct Room {
     pub(super) stamp: (i64, String),
 }
 
+/// So many texts are kept…
+const TEXTS: usize = 16;
+/// …if they have no more bytes.
+const TEXT: usize = 16 * 1024;
+
 impl Room {
+    /// A text is not needed any more.
+    pub(super) fn keep(&mut self, text: String) {
+        if self.texts.len() < TEXTS && text.capacity() <= TEXT {
+            self.texts.push(text);
+        }
+    }
+
     /// How a time is written.
     pub(super) fn stamp(&mut self, at: i64) -> &str {
         let (known, text) = &mut self.stamp;

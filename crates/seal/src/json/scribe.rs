@@ -83,6 +83,14 @@ impl Scribe {
         &self.out
     }
 
+    /// Takes the text out, and begins anew in the room of one that is not needed any more, or in as much room.
+    pub fn take(&mut self, room: Option<String>) -> String {
+        let room = room.unwrap_or_else(|| String::with_capacity(self.out.len()));
+        let text = std::mem::replace(&mut self.out, room);
+        self.clear();
+        text
+    }
+
     /// What was written, as if it had been read. It is an error if a `Tape` would not have read it.
     pub fn doc(&self) -> Result<Doc<'_>, SyntaxError> {
         let at = self.out.len();
