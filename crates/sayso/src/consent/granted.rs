@@ -1,0 +1,140 @@
+//! The one call that a yes allows.
+
+use std::fmt;
+use std::sync::Arc;
+
+use seal::Digest;
+use seal::json::Writer;
+
+use super::Action;
+use super::action::{Undone, danger, digest};
+use crate::error::{Error, NotGranted};
+use crate::redact::Cleaner;
+
+/// A person's yes to one exact call. It owns the call; it is spent by [`Session::call`](crate::Session::call) or
+/// [`Session::begin`](crate::Session::begin), and with it goes. There is no other way to have one than to ask:
+///
+/// ```compile_fail,E0451
+/// let forged = sayso::Granted { session: "sess_1".into() };
+/// ```
+///
+/// nor to have it twice:
+///
+/// ```compile_fail,E0599
+/// fn twice(granted: sayso::Granted) -> (sayso::Granted, sayso::Granted) {
+///     (granted.clone(), granted)
+/// }
+/// ```
+///
+/// It is asked for and spent:
+///
+/// ```
+/// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/person.rs"));
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), sayso::Error> {
+/// # let (hub, session) = heard().await;
+/// # let action = sending();
+/// use sayso::Answer;
+/// // Somebody listens here, and says yes.
+/// let Answer::Granted(granted) = session.ask(action).await? else { panic!("it is no yes") };
+/// let sent = session.call(granted, async |arguments| Ok::<_, std::io::Error>(arguments)).await;
+/// assert_eq!(sent.unwrap(), r#"{"to":"Ben"}"#);
+/// # session.finish("It is sent.").await?;
+/// # Ok(())
+/// # }
+/// ```
+#[must_use = "a consent that is not spent does nothing"]
+pub struct Granted {
+    pub(super) session: Arc<str>,
+    pub(super) digest: Digest,
+    pub(super) action: Box<Action>,
+}
+
+impl Granted {
+    /// The tool that may be called.
+    ///
+    /// ```
+    /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/person.rs"));
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), sayso::Error> {
+    /// # let (hub, session) = heard().await;
+    /// # let granted = granted(&session).await;
+    /// assert_eq!(granted.tool(), "send");
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn tool(&self) -> &str {
+        &self.action.tool
+    }
+
+    /// The arguments with which it may be called, as JSON.
+    ///
+    /// ```
+    /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/person.rs"));
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), sayso::Error> {
+    /// # let (hub, session) = heard().await;
+    /// # let granted = granted(&session).await;
+    /// assert_eq!(granted.arguments(), r#"{"to":"Ben"}"#);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn arguments(&self) -> &str {
+        &self.action.arguments
+    }
+
+    /// Itself, if it is for exactly this call; else it is gone, for somebody is about to do something that nobody allowed.
+    ///
+    /// ```
+    /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/person.rs"));
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), sayso::Error> {
+    /// # let (hub, session) = heard().await;
+    /// # let granted = granted(&session).await;
+    /// use sayso::{Error, NotGranted};
+    /// let granted = granted.only_for("send", r#"{"to":"Ben"}"#)?;
+    /// let other = granted.only_for("send", r#"{"to":"Eve"}"#);
+    /// assert_eq!(other.unwrap_err(), Error::NotGranted(NotGranted::OtherAction));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn only_for(self, tool: &str, arguments: &str) -> Result<Self, Error> {
+        if digest(tool, arguments)? == self.digest {
+            Ok(self)
+        } else {
+            Err(Error::NotGranted(NotGranted::OtherAction))
+        }
+    }
+
+    /// The call that it was given for: the tool, its arguments, and the payload of `tool.invoked` that spends it.
+    pub(crate) fn spend(self, session: &Arc<str>, cleaner: &Cleaner) -> Result<Spent, Error> {
+        if *self.session != **session {
+            return Err(Error::NotGranted(NotGranted::OtherSession));
+        }
+        let Action { tool, arguments, says, doing, risk, undone, .. } = *self.action;
+        let mut out = Writer::default();
+        out.open_object();
+        out.key("arguments");
+        out.raw(&arguments);
+        danger(&mut out, risk, undone == Undone::Never);
+        match doing {
+            Some(doing) => doing.write(&mut out, cleaner),
+            None => says.cleaned(cleaner).write_as(&mut out, "summary_normal"),
+        }
+        out.close_object();
+        Ok(Spent { tool, arguments, payload: out.finish() })
+    }
+}
+
+/// A consent that is being used.
+pub(crate) struct Spent {
+    pub(crate) tool: String,
+    pub(crate) arguments: String,
+    pub(crate) payload: String,
+}
+
+impl fmt::Debug for Granted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "consent to {} in {}", self.action.tool, self.session)
+    }
+}
