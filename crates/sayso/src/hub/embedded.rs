@@ -8,7 +8,7 @@ use std::time::Duration;
 use aaep::event::Producer;
 use aaep::message::{Manifest, Message};
 use hub::{Core, Principal, Role};
-use journal::{Journal, Memory, Settings as JournalSettings, Sqlite};
+use journal::{Journal, Memory, Retention, Settings as JournalSettings, Sqlite};
 use seal::{Random, SystemRandom};
 use wire::auth::Tokens;
 use wire::{Bridge, Door, Limits, Server};
@@ -40,6 +40,15 @@ pub struct Embedded {
 
 /// Whose the sessions of an agent are that lives in the hub's own process.
 const OWNER: &str = "sayso-embedded";
+const HOUR: i64 = 60 * 60 * 1000;
+/// A hub that writes to no disk has the agent's own memory, so it forgets, unless something else is said.
+const IN_MEMORY: Retention = Retention {
+    events: Some(HOUR),
+    decisions: Some(24 * HOUR),
+    keys: Some(24 * HOUR),
+    bytes: Some(64 * 1024 * 1024),
+    step: 200,
+};
 /// How often listeners get a sign of life.
 const HEARTBEAT: Duration = Duration::from_secs(15);
 
@@ -124,7 +133,9 @@ impl Embedded {
         self
     }
 
-    /// How much the hub takes on.
+    /// How much the hub takes on, and for how long it keeps what was said. Without a journal on disk and a word on that
+    /// ([`hub::Limits::retention`]) it forgets sessions that ended an hour ago, and the oldest of them if all of it takes more
+    /// than 64 MiB.
     ///
     /// ```
     /// # fn main() -> Result<(), sayso::Error> {
@@ -175,6 +186,14 @@ impl Embedded {
         self
     }
 
+    /// Its limits: as they were said, and where nothing was said of what is kept in memory, [`IN_MEMORY`].
+    fn held(&self) -> hub::Limits {
+        if self.journal.is_some() || self.limits.retention != hub::Limits::default().retention {
+            return self.limits;
+        }
+        hub::Limits { retention: IN_MEMORY, ..self.limits }
+    }
+
     /// Opens it.
     ///
     /// ```
@@ -193,7 +212,7 @@ impl Embedded {
             }
         };
         let random = |bytes: &mut [u8]| SystemRandom.fill(bytes);
-        let core = Core::new(journal, Producer::new(self.agent.as_str()), self.limits, random, wire::clock());
+        let core = Core::new(journal, Producer::new(self.agent.as_str()), self.held(), random, wire::clock());
         let mut core = core.map_err(|error| Error::NotStored(error.to_string()))?;
         // Their agent ended with the process that it lived in.
         core.orphan(OWNER, wire::clock());
@@ -314,4 +333,19 @@ fn manifest(agent: &str) -> String {
     manifest.event_types_emitted = Some(owned(&["aaep:agent.*"]));
     manifest.extensions_supported = Some(owned(&["urn:sayso:context:v1"]));
     Message::Manifest(manifest).to_json()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_is_kept_in_memory_is_forgotten_unless_said_otherwise() {
+        let few = hub::Limits { sessions: 4, ..hub::Limits::default() };
+        let soon = hub::Limits { retention: Retention { events: Some(1), ..few.retention }, ..few };
+        let kept = |hub: Embedded| (hub.held().sessions, hub.held().retention);
+        assert_eq!(kept(Embedded::default().limits(few)), (4, IN_MEMORY));
+        assert_eq!(kept(Embedded::default().limits(soon)), (4, soon.retention));
+        assert_eq!(kept(Embedded::default().limits(few).journal("here")), (4, few.retention));
+    }
 }
