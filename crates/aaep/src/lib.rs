@@ -34,4 +34,4 @@ pub mod shape;
 
 pub use id::{EventId, IdError, OutputId, ReplyToken, SessionId, SubscriptionId, ToolCallId};
 pub use received::Received;
-pub use seal::{Random, Timestamp, TimestampError, json};
+pub use seal::{Random, Timestamp, TimestampError, UnixMillis, json};

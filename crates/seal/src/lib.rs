@@ -1,7 +1,7 @@
 //! What both protocols stand on: JSON read and written byte for byte, points in time, and proof.
 //!
 //! - [`json`]: RFC 8259 read without copying, and nothing lost.
-//! - [`Timestamp`]: RFC 3339, as it was written.
+//! - [`Timestamp`]: RFC 3339, as it was written; [`UnixMillis`]: a point in time for comparing and counting.
 //! - [`canonical`]: RFC 8785, one text for one value.
 //! - [`Digest`]: SHA-256, the links of chains.
 //! - [`ed25519`] and [`es256`]: keys and signatures; [`Jwk`]: public keys as JSON.
@@ -33,6 +33,7 @@ mod made;
 pub mod private;
 mod random;
 mod timestamp;
+mod unix_millis;
 mod words;
 
 pub use canonical::{Canonical, Form, NotCanonical, canonical, number_text};
@@ -44,4 +45,5 @@ pub use mac::MacKey;
 pub use made::{ByMade, MadeHasher};
 pub use random::{Random, SystemRandom};
 pub use timestamp::{Timestamp, TimestampError};
+pub use unix_millis::UnixMillis;
 pub use words::in_words;

@@ -1,0 +1,68 @@
+//! Points in time as milliseconds since 1970.
+
+use std::fmt;
+use std::time::{Duration, SystemTime};
+
+/// A point in time: milliseconds since 1970-01-01T00:00:00Z. May lie before it. Arithmetic saturates.
+///
+/// Spans of time stay plain `i64` milliseconds, with a name that ends in `_ms`.
+///
+/// ```
+/// use seal::UnixMillis;
+/// let asked_at = UnixMillis::new(1_000);
+/// let deadline = asked_at.saturating_add(30_000);
+/// assert_eq!(deadline.millis_since(asked_at), 30_000);
+/// assert!(UnixMillis::MAX.saturating_add(1) == UnixMillis::MAX);
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct UnixMillis(i64);
+
+impl UnixMillis {
+    /// The earliest point in time.
+    pub const MIN: Self = Self(i64::MIN);
+    /// The latest point in time.
+    pub const MAX: Self = Self(i64::MAX);
+
+    /// The point in time that lies this many milliseconds after 1970 began.
+    pub const fn new(millis: i64) -> Self {
+        Self(millis)
+    }
+
+    /// The milliseconds since 1970.
+    pub const fn get(self) -> i64 {
+        self.0
+    }
+
+    /// The point in time this many milliseconds later.
+    #[must_use]
+    pub const fn saturating_add(self, span_ms: i64) -> Self {
+        Self(self.0.saturating_add(span_ms))
+    }
+
+    /// The point in time this many milliseconds earlier.
+    #[must_use]
+    pub const fn saturating_sub(self, span_ms: i64) -> Self {
+        Self(self.0.saturating_sub(span_ms))
+    }
+
+    /// The milliseconds from `earlier` to this point; negative if it lies before.
+    pub const fn millis_since(self, earlier: Self) -> i64 {
+        self.0.saturating_sub(earlier.0)
+    }
+}
+
+impl From<SystemTime> for UnixMillis {
+    fn from(time: SystemTime) -> Self {
+        let millis = |span: Duration| i64::try_from(span.as_millis()).unwrap_or(i64::MAX);
+        match time.duration_since(SystemTime::UNIX_EPOCH) {
+            Ok(after) => Self(millis(after)),
+            Err(before) => Self(0_i64.saturating_sub(millis(before.duration()))),
+        }
+    }
+}
+
+impl fmt::Display for UnixMillis {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
