@@ -1,6 +1,6 @@
 //! A framework that calls back: it knows nothing of sayso, and calls a handler at each step of its own loop.
 //!
-//! `cargo run -p sayso --example callbacks` has a hub of its own, to which nobody listens: so nobody can be asked, and that
+//! `cargo run -p sayso --features embedded --example callbacks` has a hub of its own, to which nobody listens: so nobody can be asked, and that
 //! means no. With `SAYSO_URL` (and `SAYSO_TOKEN`) it speaks to a `sayso serve`.
 
 use std::env;

@@ -1,6 +1,6 @@
 //! Tools that ask, announce themselves and report by themselves: their author writes the functions, and nothing else.
 //!
-//! `cargo run -p sayso --example decorator` has a hub of its own, to which nobody listens: so nobody can be asked, and that
+//! `cargo run -p sayso --features embedded --example decorator` has a hub of its own, to which nobody listens: so nobody can be asked, and that
 //! means no. With `SAYSO_URL` (and `SAYSO_TOKEN`) it speaks to a `sayso serve`.
 
 use std::{env, fmt};

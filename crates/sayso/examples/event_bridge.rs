@@ -1,6 +1,6 @@
 //! A framework that publishes events: it knows nothing of sayso; a mapping function says what its events mean.
 //!
-//! `cargo run -p sayso --example event_bridge` has a hub of its own, to which nobody listens: so nobody can be asked, and
+//! `cargo run -p sayso --features embedded --example event_bridge` has a hub of its own, to which nobody listens: so nobody can be asked, and
 //! that means no. With `SAYSO_URL` (and `SAYSO_TOKEN`) it speaks to a `sayso serve`.
 
 use std::env;

@@ -1,6 +1,6 @@
 //! An agent without a framework: its own loop says what it does, and asks before it pays.
 //!
-//! `cargo run -p sayso --example manual_loop` has a hub of its own, to which nobody listens: so nobody can be asked, and
+//! `cargo run -p sayso --features embedded --example manual_loop` has a hub of its own, to which nobody listens: so nobody can be asked, and
 //! that means no. With `SAYSO_URL` (and `SAYSO_TOKEN`) it speaks to a `sayso serve`.
 
 use std::env;

@@ -1,6 +1,6 @@
 //! An agent that is a tower service, with one layer more: each request is a session, and the tools inside ask through it.
 //!
-//! `cargo run -p sayso --features tower --example middleware` has a hub of its own, to which nobody listens: so nobody can be
+//! `cargo run -p sayso --features embedded,tower --example middleware` has a hub of its own, to which nobody listens: so nobody can be
 //! asked, and that means no. With `SAYSO_URL` (and `SAYSO_TOKEN`) it speaks to a `sayso serve`.
 
 use std::time::Duration;

@@ -1,6 +1,6 @@
 //! A ready loop for any endpoint that speaks chat completions, with a tool that needs a yes.
 //!
-//! `OPENAI_BASE_URL=http://127.0.0.1:11434/v1 OPENAI_MODEL=llama3.2 cargo run -p sayso --features openai --example openai`.
+//! `OPENAI_BASE_URL=http://127.0.0.1:11434/v1 OPENAI_MODEL=llama3.2 cargo run -p sayso --features embedded,openai --example openai`.
 //! `OPENAI_API_KEY` is sent if it is set. Without `SAYSO_URL` (and `SAYSO_TOKEN`) nobody listens, so nobody can be asked.
 
 use std::env;

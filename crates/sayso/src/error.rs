@@ -161,11 +161,6 @@ impl<E> From<Error> for CallError<E> {
 
 impl Error {
     /// The ids of the rules that are broken, if that is why.
-    ///
-    /// ```
-    /// let error = sayso::Error::NotAllowed;
-    /// assert_eq!(error.rules().count(), 0);
-    /// ```
     pub fn rules(&self) -> impl Iterator<Item = &str> {
         let broken: &[Broken] = match self {
             Self::Unlawful(broken) => broken,

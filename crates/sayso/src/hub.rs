@@ -61,48 +61,18 @@ impl Default for Settings {
 
 impl Hub {
     /// A hub in this process.
-    ///
-    /// ```
-    /// # fn main() -> Result<(), sayso::Error> {
-    /// let hub = sayso::Hub::embedded().agent("bank").open()?;
-    /// # drop(hub);
-    /// # Ok(())
-    /// # }
-    /// ```
     #[cfg(feature = "embedded")]
     pub fn embedded() -> Embedded {
         Embedded::default()
     }
 
     /// The hub at `http://HOST:PORT`.
-    ///
-    /// ```
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), sayso::Error> {
-    /// # let serving = sayso::Hub::embedded().listen("127.0.0.1:0").open()?;
-    /// # let url = format!("http://{}", serving.address().unwrap());
-    /// // Like `http://127.0.0.1:8787`.
-    /// let hub = sayso::Hub::connect(url).open().await?;
-    /// # hub.close().await;
-    /// # Ok(())
-    /// # }
-    /// ```
     #[cfg(feature = "client")]
     pub fn connect(url: impl Into<String>) -> Connect {
         Connect::new(url.into())
     }
 
     /// A session for what the person asked.
-    ///
-    /// ```
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), sayso::Error> {
-    /// # let hub = sayso::Hub::embedded().open()?;
-    /// let session = hub.session("Pay Ben.").start().await?;
-    /// # session.cancel("Nothing was sent.").await?;
-    /// # Ok(())
-    /// # }
-    /// ```
     pub fn session(&self, request: impl Into<String>) -> Begin {
         Begin {
             hub: self.clone(),
@@ -116,47 +86,16 @@ impl Hub {
     }
 
     /// Where listeners find it, if it is in this process and they may.
-    ///
-    /// ```
-    /// # fn main() -> Result<(), sayso::Error> {
-    /// use sayso::Hub;
-    /// assert!(Hub::embedded().listen("127.0.0.1:0").open()?.address().is_some());
-    /// assert!(Hub::embedded().open()?.address().is_none());
-    /// # Ok(())
-    /// # }
-    /// ```
     pub fn address(&self) -> Option<SocketAddr> {
         self.address
     }
 
     /// How many secrets have been taken out of what was said.
-    ///
-    /// ```
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), sayso::Error> {
-    /// # let hub = sayso::Hub::embedded().open()?;
-    /// let session = hub.session("My password: hunter2.").start().await?;
-    /// assert_eq!(hub.redacted(), 2);
-    /// # session.cancel("Nothing was done.").await?;
-    /// # Ok(())
-    /// # }
-    /// ```
     pub fn redacted(&self) -> u64 {
         self.cleaner.count()
     }
 
     /// Waits until all that was said is with the hub. A program that ends right after its last session calls this.
-    ///
-    /// ```
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), sayso::Error> {
-    /// # let hub = sayso::Hub::embedded().open()?;
-    /// let session = hub.session("What time is it?").start().await?;
-    /// session.finish("It is noon.").await?;
-    /// hub.close().await;
-    /// # Ok(())
-    /// # }
-    /// ```
     pub async fn close(self) {
         let (reply, settled) = oneshot::channel();
         self.orders.order(Order::Settle(reply));
@@ -221,91 +160,36 @@ pub struct Begin {
 
 impl Begin {
     /// What the agent will do, in its own words; the request itself if nothing is said.
-    ///
-    /// ```
-    /// # fn main() -> Result<(), sayso::Error> {
-    /// # let hub = sayso::Hub::embedded().open()?;
-    /// let begin = hub.session("Pay Ben.").says("I will pay Ben 5 euro.");
-    /// # drop(begin);
-    /// # Ok(())
-    /// # }
-    /// ```
     pub fn says(mut self, words: impl Into<Words>) -> Self {
         self.words = Some(words.into());
         self
     }
 
     /// These words only: what the person asked is told to nobody, because it may hold what others should not hear.
-    ///
-    /// ```
-    /// # fn main() -> Result<(), sayso::Error> {
-    /// # let hub = sayso::Hub::embedded().open()?;
-    /// let begin = hub.session("Tell the clinic that I am ill.").says_only("I will write to the clinic.");
-    /// # drop(begin);
-    /// # Ok(())
-    /// # }
-    /// ```
     pub fn says_only(mut self, words: impl Into<Words>) -> Self {
         self.quoted = false;
         self.says(words)
     }
 
     /// For whom: only those who listen for that person hear it, where listeners are told apart so.
-    ///
-    /// ```
-    /// # fn main() -> Result<(), sayso::Error> {
-    /// # let hub = sayso::Hub::embedded().open()?;
-    /// let begin = hub.session("Pay Ben.").person("ana");
-    /// # drop(begin);
-    /// # Ok(())
-    /// # }
-    /// ```
     pub fn person(mut self, name: impl Into<String>) -> Self {
         self.person = Some(name.into());
         self
     }
 
     /// The language of all that is said, as a tag like `es` or `yo`; other languages stand beside it in [`Words`].
-    ///
-    /// ```
-    /// # fn main() -> Result<(), sayso::Error> {
-    /// # let hub = sayso::Hub::embedded().open()?;
-    /// let begin = hub.session("Paga a Ben.").language("es");
-    /// # drop(begin);
-    /// # Ok(())
-    /// # }
-    /// ```
     pub fn language(mut self, tag: impl Into<String>) -> Self {
         self.language = Some(tag.into());
         self
     }
 
     /// Which agent speaks, where the token does not say so.
-    ///
-    /// ```
-    /// # fn main() -> Result<(), sayso::Error> {
-    /// # let hub = sayso::Hub::embedded().open()?;
-    /// let begin = hub.session("Pay Ben.").agent("bank");
-    /// # drop(begin);
-    /// # Ok(())
-    /// # }
-    /// ```
     pub fn agent(mut self, id: impl Into<String>) -> Self {
         self.agent = Some(id.into());
         self
     }
 
     /// Begins it.
-    ///
-    /// ```
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), sayso::Error> {
-    /// # let hub = sayso::Hub::embedded().open()?;
-    /// let session = hub.session("What time is it?").start().await?;
-    /// session.finish("It is noon.").await?;
-    /// # Ok(())
-    /// # }
-    /// ```
     pub async fn start(self) -> Result<Session, Error> {
         let cleaner = self.hub.cleaner.of_session();
         let body = self.body(&cleaner);

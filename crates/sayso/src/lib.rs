@@ -13,6 +13,9 @@
 //! - `openai`: a ready loop for every endpoint that speaks chat completions (feature `openai`).
 //! - `rig`: an adapter for agents of rig (feature `rig`).
 //!
+//! The default features are `client` (a hub elsewhere) and `macros`. The feature `embedded` adds `Hub::embedded`: a hub in this
+//! process, with its server and SQLite.
+//!
 //! ```
 //! use sayso::{Action, Answer, Hub};
 //!

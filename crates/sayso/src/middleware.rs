@@ -63,26 +63,9 @@ use crate::words::Words;
 /// ```
 pub trait InWords<Request, Response, E> {
     /// The session for a request: what the person asked, and if you like for whom and in which language.
-    ///
-    /// ```
-    /// # fn main() -> Result<(), sayso::Error> {
-    /// # let hub = sayso::Hub::embedded().open()?;
-    /// use sayso::middleware::InWords;
-    /// let words = |request: &String| format!("You asked: {request}");
-    /// let begin = InWords::<String, (), std::io::Error>::begin(&words, &hub, &"What day is it?".to_owned());
-    /// # drop(begin);
-    /// # Ok(())
-    /// # }
-    /// ```
     fn begin(&self, hub: &Hub, request: &Request) -> Begin;
 
     /// What came of it.
-    ///
-    /// ```
-    /// use sayso::middleware::{Ending, InWords};
-    /// let words = |request: &String| request.clone();
-    /// assert!(matches!(words.ending(Ok::<_, &String>(&"Sunday")), Ending::Finished(_)));
-    /// ```
     fn ending(&self, outcome: Result<&Response, &E>) -> Ending;
 }
 
@@ -176,16 +159,6 @@ pub struct HeardLayer<W> {
 
 impl<W> HeardLayer<W> {
     /// Heard at this hub, in these words.
-    ///
-    /// ```
-    /// # fn main() -> Result<(), sayso::Error> {
-    /// # let hub = sayso::Hub::embedded().open()?;
-    /// use sayso::middleware::HeardLayer;
-    /// let layer = HeardLayer::new(hub, |request: &String| format!("You asked: {request}"));
-    /// # drop(layer);
-    /// # Ok(())
-    /// # }
-    /// ```
     pub fn new(hub: Hub, words: W) -> Self {
         Self { hub, words: Arc::new(words) }
     }

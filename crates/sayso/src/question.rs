@@ -31,12 +31,6 @@ pub struct Question {
 
 impl Question {
     /// Asks for an answer in words. The question can be in several lengths, and it and all that belongs to it in several languages.
-    ///
-    /// ```
-    /// # let _ =
-    /// sayso::Question::new("What shall the file be called?")
-    /// # ;
-    /// ```
     pub fn new(question: impl Into<Words>) -> Self {
         Self {
             says: question.into(),
@@ -48,12 +42,6 @@ impl Question {
     }
 
     /// Asks for yes or no.
-    ///
-    /// ```
-    /// # let _ =
-    /// sayso::Question::new("Also those of last year?").yes_or_no()
-    /// # ;
-    /// ```
     #[must_use]
     pub fn yes_or_no(mut self) -> Self {
         self.kinds.push("yes_no");
@@ -61,12 +49,6 @@ impl Question {
     }
 
     /// Asks for a number.
-    ///
-    /// ```
-    /// # let _ =
-    /// sayso::Question::new("For how many nights?").number()
-    /// # ;
-    /// ```
     #[must_use]
     pub fn number(mut self) -> Self {
         self.kinds.push("numeric");
@@ -75,12 +57,6 @@ impl Question {
 
     /// An answer to choose: what comes back, and what the person is told. What is given in one language only, like a name, is the
     /// same in all languages of the question.
-    ///
-    /// ```
-    /// # let _ =
-    /// sayso::Question::new("Which Ben?").choice("ben_a", "Ben Adams").choice("ben_o", "Ben Okri")
-    /// # ;
-    /// ```
     #[must_use]
     pub fn choice(mut self, value: impl Into<String>, label: impl Into<Words>) -> Self {
         self.choices.push((value.into(), label.into()));
@@ -88,12 +64,6 @@ impl Question {
     }
 
     /// Takes an answer in words, too, where there are choices or another kind of answer.
-    ///
-    /// ```
-    /// # let _ =
-    /// sayso::Question::new("Where?").choice("oslo", "Oslo").choice("lagos", "Lagos").or_in_words()
-    /// # ;
-    /// ```
     #[must_use]
     pub fn or_in_words(mut self) -> Self {
         self.kinds.push("freetext");
@@ -101,12 +71,6 @@ impl Question {
     }
 
     /// Why the agent asks.
-    ///
-    /// ```
-    /// # let _ =
-    /// sayso::Question::new("Which Ben?").because("There are two in your address book.")
-    /// # ;
-    /// ```
     #[must_use]
     pub fn because(mut self, context: impl Into<Words>) -> Self {
         self.context = Some(context.into());
@@ -114,12 +78,6 @@ impl Question {
     }
 
     /// How long the person has, in whole seconds; five minutes if nothing is said.
-    ///
-    /// ```
-    /// # let _ =
-    /// sayso::Question::new("Which Ben?").within(std::time::Duration::from_secs(90))
-    /// # ;
-    /// ```
     #[must_use]
     pub fn within(mut self, time: Duration) -> Self {
         self.timeout = time;

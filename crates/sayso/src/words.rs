@@ -28,12 +28,6 @@ pub struct Words {
 
 impl Words {
     /// In words.
-    ///
-    /// ```
-    /// # let _ =
-    /// sayso::Words::new("Looking up the weather in Oslo.")
-    /// # ;
-    /// ```
     pub fn new(normal: impl Into<String>) -> Self {
         Self { normal: normal.into(), ..Self::default() }
     }
@@ -49,12 +43,6 @@ impl Words {
     }
 
     /// And in few.
-    ///
-    /// ```
-    /// # let _ =
-    /// sayso::Words::new("Looking up the weather in Oslo.").terse("Weather in Oslo.")
-    /// # ;
-    /// ```
     #[must_use]
     pub fn terse(mut self, terse: impl Into<String>) -> Self {
         self.terse = Some(terse.into());
@@ -62,12 +50,6 @@ impl Words {
     }
 
     /// And in many.
-    ///
-    /// ```
-    /// # let _ =
-    /// sayso::Words::new("Looking up the weather in Oslo.").detailed("Asking the institute for the next ten days in Oslo.")
-    /// # ;
-    /// ```
     #[must_use]
     pub fn detailed(mut self, detailed: impl Into<String>) -> Self {
         self.detailed = Some(detailed.into());

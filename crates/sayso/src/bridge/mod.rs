@@ -114,47 +114,22 @@ pub struct Bridge {
 
 impl Bridge {
     /// A bridge whose stream has the session's [start](Step::start) in it.
-    ///
-    /// ```
-    /// let bridge = sayso::bridge::Bridge::new();
-    /// # let _ = bridge;
-    /// ```
     pub fn new() -> Self {
         Self { session: None, silence: SILENCE, notes: Notes::new() }
     }
 
     /// A bridge for a session that has been started.
-    ///
-    /// ```
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), sayso::Error> {
-    /// # let hub = sayso::Hub::embedded().open()?;
-    /// let bridge = sayso::bridge::Bridge::of(hub.session("Pay Ben.").start().await?);
-    /// # let _ = bridge;
-    /// # Ok(())
-    /// # }
-    /// ```
     pub fn of(session: Session) -> Self {
         Self { session: Some(session), ..Self::new() }
     }
 
     /// For how long the stream may be silent: ten minutes if nothing is said. While a person is asked the clock stands still.
-    ///
-    /// ```
-    /// let bridge = sayso::bridge::Bridge::new().silence(std::time::Duration::from_secs(30));
-    /// # let _ = bridge;
-    /// ```
     pub fn silence(mut self, limit: Duration) -> Self {
         self.silence = limit;
         self
     }
 
     /// Tells every fault at once; the report has them too.
-    ///
-    /// ```
-    /// let bridge = sayso::bridge::Bridge::new().on_fault(|fault| eprintln!("{fault}"));
-    /// # let _ = bridge;
-    /// ```
     pub fn on_fault(mut self, tell: impl FnMut(&Fault) + Send + 'static) -> Self {
         self.notes.tell = Some(Box::new(tell));
         self

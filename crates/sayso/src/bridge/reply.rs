@@ -44,22 +44,6 @@ pub struct Allowed {
 
 impl Allowed {
     /// The arguments to which the person said yes, as JSON: the tool runs with exactly these. None where nobody was asked.
-    ///
-    /// ```
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), sayso::Error> {
-    /// # let hub = sayso::Hub::embedded().open()?;
-    /// # let (narrator, telling) = sayso::callbacks::Narration::on(&hub).tools(|tool, _| sayso::bridge::Unasked::new(tool).into()).open();
-    /// # let telling = tokio::spawn(telling);
-    /// # use sayso::callbacks::Callbacks;
-    /// // Nobody is asked about the weather.
-    /// narrator.on_chain_start("c1", "Do I need an umbrella?")?;
-    /// let allowed = narrator.on_tool_start("t1", "weather", "Oslo").await.unwrap();
-    /// assert_eq!(allowed.arguments(), None);
-    /// # drop((narrator, telling));
-    /// # Ok(())
-    /// # }
-    /// ```
     pub fn arguments(&self) -> Option<&str> {
         self.arguments.as_deref()
     }
@@ -117,27 +101,12 @@ enum To<T> {
 
 impl<T> Reply<T> {
     /// A reply, and what waits for it.
-    ///
-    /// ```
-    /// let (reply, gate) = sayso::bridge::Reply::<sayso::bridge::Allowed>::gate();
-    /// // A bridge that has the reply tells the gate.
-    /// drop(reply);
-    /// assert!(gate.wait().is_err());
-    /// ```
     pub fn gate() -> (Self, Gate<T>) {
         let (tell, told) = oneshot::channel();
         (Self(Some(To::Gate(tell))), Gate(told))
     }
 
     /// A reply that calls this, on the thread that drives the session: it should only pass it on.
-    ///
-    /// ```
-    /// use sayso::bridge::{Allowed, Denied, Reply};
-    /// let (tell, told) = std::sync::mpsc::channel();
-    /// let reply = Reply::<Allowed>::call(move |verdict| tell.send(verdict.map(drop)).unwrap());
-    /// drop(reply);
-    /// assert_eq!(told.recv(), Ok(Err(Denied::Left)));
-    /// ```
     pub fn call(told: impl FnOnce(Result<T, Denied>) + Send + 'static) -> Self {
         Self(Some(To::Call(Box::new(told))))
     }
@@ -218,12 +187,6 @@ impl<T> Gate<T> {
 
     /// Blocks this thread until the answer is there. A person may take minutes. On a thread of the runtime that drives the
     /// session nobody would be left to bring the answer: await it there.
-    ///
-    /// ```
-    /// let (reply, gate) = sayso::bridge::Reply::<sayso::bridge::Allowed>::gate();
-    /// drop(reply);
-    /// assert!(gate.wait().is_err());
-    /// ```
     pub fn wait(self) -> Result<T, Denied> {
         let waker = Waker::from(Arc::new(Parked(std::thread::current())));
         let mut context = Context::from_waker(&waker);

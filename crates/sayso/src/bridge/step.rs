@@ -75,212 +75,93 @@ pub(super) enum Kind {
 
 impl Step {
     /// Starts the session, where the bridge was not given one.
-    ///
-    /// ```
-    /// # fn main() -> Result<(), sayso::Error> {
-    /// let hub = sayso::Hub::embedded().open()?;
-    /// let step = sayso::bridge::Step::start(hub.session("Pay Ben."));
-    /// # let _ = step;
-    /// # Ok(())
-    /// # }
-    /// ```
     pub fn start(begin: Begin) -> Self {
         Self(Kind::Start(Box::new(begin)))
     }
 
     /// The agent thinks, about this.
-    ///
-    /// ```
-    /// # let _ =
-    /// sayso::bridge::Step::think("Looking for Ben's account.")
-    /// # ;
-    /// ```
     pub fn think(words: impl Into<Words>) -> Self {
         Self(Kind::Think(words.into()))
     }
 
     /// The agent decides between ways to go on.
-    ///
-    /// ```
-    /// # let _ =
-    /// sayso::bridge::Step::decide("Which of two Bens.")
-    /// # ;
-    /// ```
     pub fn decide(words: impl Into<Words>) -> Self {
         Self(Kind::Decide(words.into()))
     }
 
     /// A long task has moved on.
-    ///
-    /// ```
-    /// # let _ =
-    /// sayso::bridge::Step::progress(sayso::Progress::says("Half done.").percent(50.0))
-    /// # ;
-    /// ```
     pub fn progress(progress: Progress) -> Self {
         Self(Kind::Progress(progress))
     }
 
     /// A tool that needs no consent runs from now on, or has already begun to. Where the native side can wait, use
     /// [`gated`](Self::gated).
-    ///
-    /// ```
-    /// use sayso::bridge::{Step, Unasked};
-    /// # let _ =
-    /// Step::tool("run-1", Unasked::new("weather"))
-    /// # ;
-    /// ```
     pub fn tool(run: impl Into<String>, call: Unasked) -> Self {
         Self(Kind::Tool { run: run.into(), call, reply: None })
     }
 
     /// A tool that needs no consent, and runs when the reply says [`Allowed`]: then listeners have been told that it does.
-    ///
-    /// ```
-    /// use sayso::bridge::{Reply, Step, Unasked};
-    ///
-    /// let (reply, gate) = Reply::gate();
-    /// let step = Step::gated("run-1", Unasked::new("weather"), reply);
-    /// # let _ = (step, gate);
-    /// ```
     pub fn gated(run: impl Into<String>, call: Unasked, reply: Reply<Allowed>) -> Self {
         Self(Kind::Tool { run: run.into(), call, reply: Some(reply) })
     }
 
     /// The agent wants to do something that needs the person's yes. The native side must wait for the reply, and run the
     /// tool only if it is [`Allowed`]: then listeners have been told already that it runs.
-    ///
-    /// ```
-    /// use sayso::bridge::{Reply, Step};
-    ///
-    /// let action = sayso::Action::new("send", r#"{"to":"Ben"}"#).says("Send 5 euro to Ben.").consequence("They are gone.");
-    /// let (reply, gate) = Reply::gate();
-    /// let step = Step::ask("run-2", action, reply);
-    /// # let _ = (step, gate);
-    /// ```
     pub fn ask(run: impl Into<String>, action: Action, reply: Reply<Allowed>) -> Self {
         Self(Kind::Ask { run: run.into(), action: Box::new(action), reply })
     }
 
     /// A tool did what it should.
-    ///
-    /// ```
-    /// # let _ =
-    /// sayso::bridge::Step::done("run-1", "It rains.")
-    /// # ;
-    /// ```
     pub fn done(run: impl Into<String>, words: impl Into<Words>) -> Self {
         Self(Kind::Done { run: run.into(), words: Some(words.into()) })
     }
 
     /// A tool failed, for this reason.
-    ///
-    /// ```
-    /// # let _ =
-    /// sayso::bridge::Step::failed("run-1", "The station does not answer.")
-    /// # ;
-    /// ```
     pub fn failed(run: impl Into<String>, why: impl Into<Words>) -> Self {
         Self(Kind::Failed { run: run.into(), why: why.into() })
     }
 
     /// A tool took too long.
-    ///
-    /// ```
-    /// # let _ =
-    /// sayso::bridge::Step::timed_out("run-1")
-    /// # ;
-    /// ```
     pub fn timed_out(run: impl Into<String>) -> Self {
         Self(Kind::TimedOut { run: run.into() })
     }
 
     /// Text of the model as it comes, cut wherever it is cut.
-    ///
-    /// ```
-    /// # let _ =
-    /// sayso::bridge::Step::output("It rai")
-    /// # ;
-    /// ```
     pub fn output(output: impl Into<Output>) -> Self {
         Self(Kind::Output(output.into()))
     }
 
     /// The same in bytes, which may be cut in the middle of a character. What is not UTF-8 is told as U+FFFD.
-    ///
-    /// ```
-    /// use sayso::bridge::Step;
-    /// let naive = [Step::bytes(b"na\xc3".to_vec()), Step::bytes(b"\xafve".to_vec())];
-    /// # let _ = naive;
-    /// ```
     pub fn bytes(bytes: impl Into<Vec<u8>>) -> Self {
         Self(Kind::Bytes(bytes.into()))
     }
 
     /// The output is whole. It is also when the agent goes on to something else.
-    ///
-    /// ```
-    /// # let _ =
-    /// sayso::bridge::Step::output_done()
-    /// # ;
-    /// ```
     pub fn output_done() -> Self {
         Self(Kind::OutputDone)
     }
 
     /// Asks what was meant.
-    ///
-    /// ```
-    /// use sayso::bridge::{Reply, Step};
-    /// let (reply, gate) = Reply::gate();
-    /// let step = Step::clarify(sayso::Question::new("Which Ben?"), reply);
-    /// # let _ = (step, gate);
-    /// ```
     pub fn clarify(question: Question, reply: Reply<Clarified>) -> Self {
         Self(Kind::Clarify(question, reply))
     }
 
     /// Asks that somebody else goes on. The session is still to be ended.
-    ///
-    /// ```
-    /// use sayso::{HandOff, Target, bridge::Step};
-    /// # let _ =
-    /// Step::hand_off(HandOff::to(Target::Human, "Only a human may decide that."))
-    /// # ;
-    /// ```
     pub fn hand_off(hand_off: HandOff) -> Self {
         Self(Kind::HandOff(hand_off))
     }
 
     /// It did what was asked. Nothing comes after.
-    ///
-    /// ```
-    /// # let _ =
-    /// sayso::bridge::Step::finish("It rains in Oslo.")
-    /// # ;
-    /// ```
     pub fn finish(words: impl Into<Words>) -> Self {
         Self(Kind::Finish(words.into()))
     }
 
     /// It failed. Nothing comes after.
-    ///
-    /// ```
-    /// # let _ =
-    /// sayso::bridge::Step::fail("The model does not answer.")
-    /// # ;
-    /// ```
     pub fn fail(failure: impl Into<Failure>) -> Self {
         Self(Kind::Fail(failure.into()))
     }
 
     /// The agent ends it before it is done. Nothing comes after.
-    ///
-    /// ```
-    /// # let _ =
-    /// sayso::bridge::Step::cancel("Nothing was sent.")
-    /// # ;
-    /// ```
     pub fn cancel(cancellation: impl Into<Cancellation>) -> Self {
         Self(Kind::Cancel(cancellation.into()))
     }
@@ -341,23 +222,11 @@ pub struct Unasked {
 
 impl Unasked {
     /// A call of this tool, of low risk.
-    ///
-    /// ```
-    /// # let _ =
-    /// sayso::bridge::Unasked::new("weather")
-    /// # ;
-    /// ```
     pub fn new(tool: impl Into<String>) -> Self {
         Self { tool: tool.into(), words: None, arguments: None, medium: false }
     }
 
     /// What this call does.
-    ///
-    /// ```
-    /// # let _ =
-    /// sayso::bridge::Unasked::new("weather").says("Asking for the weather in Oslo.")
-    /// # ;
-    /// ```
     #[must_use]
     pub fn says(mut self, words: impl Into<Words>) -> Self {
         self.words = Some(words.into());
@@ -365,12 +234,6 @@ impl Unasked {
     }
 
     /// The arguments in words.
-    ///
-    /// ```
-    /// # let _ =
-    /// sayso::bridge::Unasked::new("weather").with("Oslo, tomorrow")
-    /// # ;
-    /// ```
     #[must_use]
     pub fn with(mut self, arguments: impl Into<Words>) -> Self {
         self.arguments = Some(Box::new(arguments.into()));
@@ -378,12 +241,6 @@ impl Unasked {
     }
 
     /// It could do some harm.
-    ///
-    /// ```
-    /// # let _ =
-    /// sayso::bridge::Unasked::new("rename").says("Renaming the file.").medium_risk()
-    /// # ;
-    /// ```
     #[must_use]
     pub fn medium_risk(mut self) -> Self {
         self.medium = true;

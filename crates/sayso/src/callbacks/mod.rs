@@ -92,159 +92,39 @@ use crate::error::Error;
 #[allow(unused_variables, reason = "a callback that is not written does nothing")]
 pub trait Callbacks: Send + Sync {
     /// A chain, or an agent, begins with what the person asked.
-    ///
-    /// ```
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), sayso::Error> {
-    /// # let hub = sayso::Hub::embedded().open()?;
-    /// # let (narrator, telling) = sayso::callbacks::Narration::on(&hub).tools(|tool, _| sayso::bridge::Unasked::new(tool).into()).open();
-    /// # let telling = tokio::spawn(telling);
-    /// # use sayso::callbacks::Callbacks;
-    /// narrator.on_chain_start("c1", "Do I need an umbrella?")?;
-    /// # drop((narrator, telling));
-    /// # Ok(())
-    /// # }
-    /// ```
     fn on_chain_start(&self, run: &str, request: &str) -> Result<(), Error> {
         Ok(())
     }
 
     /// It did what was asked.
-    ///
-    /// ```
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), sayso::Error> {
-    /// # let hub = sayso::Hub::embedded().open()?;
-    /// # let (narrator, telling) = sayso::callbacks::Narration::on(&hub).tools(|tool, _| sayso::bridge::Unasked::new(tool).into()).open();
-    /// # let telling = tokio::spawn(telling);
-    /// # use sayso::callbacks::Callbacks;
-    /// narrator.on_chain_start("c1", "Do I need an umbrella?")?;
-    /// narrator.on_chain_end("c1", "You need an umbrella.")?;
-    /// assert_eq!(telling.await.unwrap().ending, sayso::bridge::Ending::AsSaid);
-    /// # Ok(())
-    /// # }
-    /// ```
     fn on_chain_end(&self, run: &str, output: &str) -> Result<(), Error> {
         Ok(())
     }
 
     /// It failed.
-    ///
-    /// ```
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), sayso::Error> {
-    /// # let hub = sayso::Hub::embedded().open()?;
-    /// # let (narrator, telling) = sayso::callbacks::Narration::on(&hub).tools(|tool, _| sayso::bridge::Unasked::new(tool).into()).open();
-    /// # let telling = tokio::spawn(telling);
-    /// # use sayso::callbacks::Callbacks;
-    /// narrator.on_chain_start("c1", "Do I need an umbrella?")?;
-    /// narrator.on_chain_error("c1", "The model does not answer.")?;
-    /// assert_eq!(telling.await.unwrap().ending, sayso::bridge::Ending::AsSaid);
-    /// # Ok(())
-    /// # }
-    /// ```
     fn on_chain_error(&self, run: &str, error: &str) -> Result<(), Error> {
         Ok(())
     }
 
     /// A model is asked. Its prompt is not for the person's ears.
-    ///
-    /// ```
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), sayso::Error> {
-    /// # let hub = sayso::Hub::embedded().open()?;
-    /// # let (narrator, telling) = sayso::callbacks::Narration::on(&hub).tools(|tool, _| sayso::bridge::Unasked::new(tool).into()).open();
-    /// # let telling = tokio::spawn(telling);
-    /// # use sayso::callbacks::Callbacks;
-    /// narrator.on_chain_start("c1", "Do I need an umbrella?")?;
-    /// narrator.on_llm_start("m1", "You are a helpful assistant.")?;
-    /// # drop((narrator, telling));
-    /// # Ok(())
-    /// # }
-    /// ```
     fn on_llm_start(&self, run: &str, prompt: &str) -> Result<(), Error> {
         Ok(())
     }
 
     /// A model gave a piece of text.
-    ///
-    /// ```
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), sayso::Error> {
-    /// # let hub = sayso::Hub::embedded().open()?;
-    /// # let (narrator, telling) = sayso::callbacks::Narration::on(&hub).tools(|tool, _| sayso::bridge::Unasked::new(tool).into()).open();
-    /// # let telling = tokio::spawn(telling);
-    /// # use sayso::callbacks::Callbacks;
-    /// narrator.on_chain_start("c1", "Do I need an umbrella?")?;
-    /// for token in ["Yes, ta", "ke one."] {
-    ///     narrator.on_llm_new_token("m1", token)?;
-    /// }
-    /// # drop((narrator, telling));
-    /// # Ok(())
-    /// # }
-    /// ```
     fn on_llm_new_token(&self, run: &str, token: &str) -> Result<(), Error> {
         Ok(())
     }
 
     /// A tool is about to run: it may when this gives [`Allowed`], and not before.
-    ///
-    /// ```
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), sayso::Error> {
-    /// # let hub = sayso::Hub::embedded().open()?;
-    /// # let (narrator, telling) = sayso::callbacks::Narration::on(&hub).tools(|tool, _| sayso::bridge::Unasked::new(tool).into()).open();
-    /// # let telling = tokio::spawn(telling);
-    /// # use sayso::callbacks::Callbacks;
-    /// narrator.on_chain_start("c1", "Do I need an umbrella?")?;
-    /// match narrator.on_tool_start("t1", "weather", "Oslo").await {
-    ///     Ok(_allowed) => narrator.on_tool_end("t1", "rain")?,
-    ///     Err(why) => println!("The tool must not run: {why}."),
-    /// }
-    /// # drop((narrator, telling));
-    /// # Ok(())
-    /// # }
-    /// ```
     fn on_tool_start(&self, run: &str, tool: &str, input: &str) -> Gate<Allowed>;
 
     /// A tool did what it should.
-    ///
-    /// ```
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), sayso::Error> {
-    /// # let hub = sayso::Hub::embedded().open()?;
-    /// # let (narrator, telling) = sayso::callbacks::Narration::on(&hub).tools(|tool, _| sayso::bridge::Unasked::new(tool).into()).open();
-    /// # let telling = tokio::spawn(telling);
-    /// # use sayso::callbacks::Callbacks;
-    /// narrator.on_chain_start("c1", "Do I need an umbrella?")?;
-    /// if narrator.on_tool_start("t1", "weather", "Oslo").await.is_ok() {
-    ///     narrator.on_tool_end("t1", "rain")?;
-    /// }
-    /// # drop((narrator, telling));
-    /// # Ok(())
-    /// # }
-    /// ```
     fn on_tool_end(&self, run: &str, output: &str) -> Result<(), Error> {
         Ok(())
     }
 
     /// A tool failed.
-    ///
-    /// ```
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), sayso::Error> {
-    /// # let hub = sayso::Hub::embedded().open()?;
-    /// # let (narrator, telling) = sayso::callbacks::Narration::on(&hub).tools(|tool, _| sayso::bridge::Unasked::new(tool).into()).open();
-    /// # let telling = tokio::spawn(telling);
-    /// # use sayso::callbacks::Callbacks;
-    /// narrator.on_chain_start("c1", "Do I need an umbrella?")?;
-    /// if narrator.on_tool_start("t1", "weather", "Oslo").await.is_ok() {
-    ///     narrator.on_tool_error("t1", "the station does not answer")?;
-    /// }
-    /// # drop((narrator, telling));
-    /// # Ok(())
-    /// # }
-    /// ```
     fn on_tool_error(&self, run: &str, error: &str) -> Result<(), Error> {
         Ok(())
     }

@@ -69,11 +69,6 @@ impl From<Action> for Plan {
 
 impl Plan {
     /// For a tool of which nothing is known: the person is asked.
-    ///
-    /// ```
-    /// let plan = sayso::callbacks::Plan::unknown("launch", "now");
-    /// assert!(matches!(plan, sayso::callbacks::Plan::Ask(_)));
-    /// ```
     pub fn unknown(tool: &str, input: &str) -> Self {
         let says = format!("Use {tool} with: {}", cut(input));
         let consequence = "What comes of it is not known. It may not be possible to undo it.";
@@ -113,15 +108,6 @@ pub struct Narration {
 
 impl Narration {
     /// On this hub.
-    ///
-    /// ```
-    /// # fn main() -> Result<(), sayso::Error> {
-    /// # let hub = sayso::Hub::embedded().open()?;
-    /// let narration = sayso::callbacks::Narration::on(&hub);
-    /// # drop(narration);
-    /// # Ok(())
-    /// # }
-    /// ```
     pub fn on(hub: &Hub) -> Self {
         let hub = hub.clone();
         Self {
@@ -134,68 +120,24 @@ impl Narration {
     }
 
     /// Begins the session so, for what the person asked: in another language, or for a certain person.
-    ///
-    /// ```
-    /// # fn main() -> Result<(), sayso::Error> {
-    /// # let hub = sayso::Hub::embedded().open()?;
-    /// use sayso::callbacks::Narration;
-    /// let spanish = hub.clone();
-    /// let narration = Narration::on(&hub).begins(move |request| spanish.session(request).language("es"));
-    /// # drop(narration);
-    /// # Ok(())
-    /// # }
-    /// ```
     pub fn begins(mut self, begins: impl Fn(&str) -> Begin + Send + Sync + 'static) -> Self {
         self.begins = Box::new(begins);
         self
     }
 
     /// Says for a tool and its input whether the person is asked, and in which words. Without it every call is asked for.
-    ///
-    /// ```
-    /// # fn main() -> Result<(), sayso::Error> {
-    /// # let hub = sayso::Hub::embedded().open()?;
-    /// use sayso::bridge::Unasked;
-    /// use sayso::callbacks::{Narration, Plan};
-    /// let narration = Narration::on(&hub).tools(|tool, input| match tool {
-    ///     "weather" => Unasked::new(tool).into(),
-    ///     _ => Plan::unknown(tool, input),
-    /// });
-    /// # drop(narration);
-    /// # Ok(())
-    /// # }
-    /// ```
     pub fn tools(mut self, plans: impl Fn(&str, &str) -> Plan + Send + Sync + 'static) -> Self {
         self.plans = Box::new(plans);
         self
     }
 
     /// What is said of a tool's output. Without it only that the tool is done: an output may be anything, of any length.
-    ///
-    /// ```
-    /// # fn main() -> Result<(), sayso::Error> {
-    /// # let hub = sayso::Hub::embedded().open()?;
-    /// use sayso::callbacks::Narration;
-    /// let narration = Narration::on(&hub).results(|output| format!("{} lines were found.", output.lines().count()).into());
-    /// # drop(narration);
-    /// # Ok(())
-    /// # }
-    /// ```
     pub fn results(mut self, words: impl Fn(&str) -> Words + Send + Sync + 'static) -> Self {
         self.results = Some(Box::new(words));
         self
     }
 
     /// What is said when a model is asked.
-    ///
-    /// ```
-    /// # fn main() -> Result<(), sayso::Error> {
-    /// # let hub = sayso::Hub::embedded().open()?;
-    /// let narration = sayso::callbacks::Narration::on(&hub).thinking("The assistant thinks.");
-    /// # drop(narration);
-    /// # Ok(())
-    /// # }
-    /// ```
     pub fn thinking(mut self, words: impl Into<Words>) -> Self {
         self.thinking = words.into();
         self
@@ -203,49 +145,18 @@ impl Narration {
 
     /// For how long the framework may be silent: ten minutes if nothing is said. While a person is asked the clock stands
     /// still.
-    ///
-    /// ```
-    /// # fn main() -> Result<(), sayso::Error> {
-    /// # let hub = sayso::Hub::embedded().open()?;
-    /// let narration = sayso::callbacks::Narration::on(&hub).silence(std::time::Duration::from_secs(60));
-    /// # drop(narration);
-    /// # Ok(())
-    /// # }
-    /// ```
     pub fn silence(mut self, limit: Duration) -> Self {
         self.bridge = self.bridge.silence(limit);
         self
     }
 
     /// Tells every fault at once; the report has them too.
-    ///
-    /// ```
-    /// # fn main() -> Result<(), sayso::Error> {
-    /// # let hub = sayso::Hub::embedded().open()?;
-    /// let narration = sayso::callbacks::Narration::on(&hub).on_fault(|fault| eprintln!("{fault}"));
-    /// # drop(narration);
-    /// # Ok(())
-    /// # }
-    /// ```
     pub fn on_fault(mut self, tell: impl FnMut(&Fault) + Send + 'static) -> Self {
         self.bridge = self.bridge.on_fault(tell);
         self
     }
 
     /// The narrator, for the framework, and what tells the session, for a runtime of tokio to run.
-    ///
-    /// ```
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), sayso::Error> {
-    /// # let hub = sayso::Hub::embedded().open()?;
-    /// let (narrator, telling) = sayso::callbacks::Narration::on(&hub).open();
-    /// let telling = tokio::spawn(telling);
-    /// // Who lets go of the narrator has nothing more to tell.
-    /// drop(narrator);
-    /// assert_eq!(telling.await.unwrap().ending, sayso::bridge::Ending::NeverStarted);
-    /// # Ok(())
-    /// # }
-    /// ```
     pub fn open(self) -> (Narrator, Telling) {
         let (queue, steps) = mpsc::channel(QUEUE);
         let (end, over) = watch::channel(None);
@@ -339,23 +250,6 @@ struct Chains {
 
 impl Narrator {
     /// Waits until the session is over. If the person stopped it, whatever the framework does should be dropped.
-    ///
-    /// ```
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), sayso::Error> {
-    /// # let hub = sayso::Hub::embedded().open()?;
-    /// # let (narrator, telling) = sayso::callbacks::Narration::on(&hub).tools(|tool, _| sayso::bridge::Unasked::new(tool).into()).open();
-    /// # let telling = tokio::spawn(telling);
-    /// # use sayso::callbacks::Callbacks;
-    /// narrator.on_chain_start("c1", "Do I need an umbrella?")?;
-    /// tokio::select! {
-    ///     answer = async { "Yes, take one." } => narrator.on_chain_end("c1", answer)?,
-    ///     stop = narrator.stopped() => println!("It is over: {stop}."),
-    /// }
-    /// # telling.await.unwrap();
-    /// # Ok(())
-    /// # }
-    /// ```
     pub async fn stopped(&self) -> Stop {
         let mut over = self.0.over.clone();
         over.wait_for(Option::is_some).await.ok().and_then(|stop| *stop).unwrap_or(Stop::Other)

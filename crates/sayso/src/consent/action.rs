@@ -88,12 +88,6 @@ const TIMEOUT: Duration = Duration::from_mins(5);
 
 impl Action {
     /// A call of a tool, with its arguments as JSON. It is of high risk if nothing else is said.
-    ///
-    /// ```
-    /// # let _ =
-    /// sayso::Action::new("send", r#"{"to":"Ben","amount":"5.00"}"#)
-    /// # ;
-    /// ```
     pub fn new(tool: impl Into<String>, arguments: impl Into<String>) -> Self {
         Self {
             tool: tool.into(),
@@ -110,12 +104,6 @@ impl Action {
 
     /// What would be done, for somebody who sees nothing: `Transfer 500 dollars from checking to savings.` Of [`Words`] the normal
     /// ones are said, in each of their languages; a question is heard in a language that all of its words are in.
-    ///
-    /// ```
-    /// # let _ =
-    /// sayso::Action::new("send", r#"{"to":"Ben"}"#).says("Send 5 euro to Ben.")
-    /// # ;
-    /// ```
     #[must_use]
     pub fn says(mut self, says: impl Into<Words>) -> Self {
         self.says = says.into();
@@ -123,12 +111,6 @@ impl Action {
     }
 
     /// What would come of it: `The money moves at once.`
-    ///
-    /// ```
-    /// # let _ =
-    /// sayso::Action::new("send", r#"{"to":"Ben"}"#).consequence("The money is gone at once.")
-    /// # ;
-    /// ```
     #[must_use]
     pub fn consequence(mut self, consequence: impl Into<Words>) -> Self {
         self.consequence = consequence.into();
@@ -136,12 +118,6 @@ impl Action {
     }
 
     /// The question in other words than action and consequence.
-    ///
-    /// ```
-    /// # let _ =
-    /// sayso::Action::new("send", r#"{"to":"Ben"}"#).summary(sayso::Words::new("May I pay Ben?").terse("Pay Ben?"))
-    /// # ;
-    /// ```
     #[must_use]
     pub fn summary(mut self, words: impl Into<Words>) -> Self {
         self.summary = Some(words.into());
@@ -149,12 +125,6 @@ impl Action {
     }
 
     /// What is said when it is being done; what was asked if nothing is said: `Sending 5 euro to Ben.`
-    ///
-    /// ```
-    /// # let _ =
-    /// sayso::Action::new("send", r#"{"to":"Ben"}"#).says("Send 5 euro to Ben.").doing("Sending 5 euro to Ben.")
-    /// # ;
-    /// ```
     #[must_use]
     pub fn doing(mut self, words: impl Into<Words>) -> Self {
         self.doing = Some(words.into());
@@ -162,12 +132,6 @@ impl Action {
     }
 
     /// How much harm it could do.
-    ///
-    /// ```
-    /// # let _ =
-    /// sayso::Action::new("rename", r#"{"file":"a"}"#).risk(sayso::Risk::Low)
-    /// # ;
-    /// ```
     #[must_use]
     pub fn risk(mut self, risk: Risk) -> Self {
         self.risk = risk;
@@ -175,12 +139,6 @@ impl Action {
     }
 
     /// It can never be undone.
-    ///
-    /// ```
-    /// # let _ =
-    /// sayso::Action::new("delete", r#"{"record":17}"#).irreversible()
-    /// # ;
-    /// ```
     #[must_use]
     pub fn irreversible(mut self) -> Self {
         self.undone = Undone::Never;
@@ -188,12 +146,6 @@ impl Action {
     }
 
     /// It can be undone.
-    ///
-    /// ```
-    /// # let _ =
-    /// sayso::Action::new("rename", r#"{"file":"a"}"#).reversible()
-    /// # ;
-    /// ```
     #[must_use]
     pub fn reversible(mut self) -> Self {
         self.undone = Undone::Easily;
@@ -201,12 +153,6 @@ impl Action {
     }
 
     /// It can be undone, but not easily.
-    ///
-    /// ```
-    /// # let _ =
-    /// sayso::Action::new("book", r#"{"room":17}"#).reversible_with_effort()
-    /// # ;
-    /// ```
     #[must_use]
     pub fn reversible_with_effort(mut self) -> Self {
         self.undone = Undone::WithEffort;
@@ -214,12 +160,6 @@ impl Action {
     }
 
     /// How long the person has, in whole seconds; five minutes if nothing is said. No answer means no.
-    ///
-    /// ```
-    /// # let _ =
-    /// sayso::Action::new("send", r#"{"to":"Ben"}"#).within(std::time::Duration::from_secs(90))
-    /// # ;
-    /// ```
     #[must_use]
     pub fn within(mut self, time: Duration) -> Self {
         self.timeout = time;

@@ -41,24 +41,6 @@ impl Connect {
     }
 
     /// The token that `sayso token new --role agent` made.
-    ///
-    /// ```
-    /// use sayso::{Error, Hub};
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// # let folder = tempfile::tempdir()?;
-    /// # let file = folder.path().join("tokens");
-    /// # let (name, agent_id) = ("bank".to_owned(), Some("bank".to_owned()));
-    /// # let new = wire::auth::NewToken { name, role: hub::Role::Agent, agent_id, scope: Default::default() };
-    /// # let token = wire::auth::Tokens::append(&file, &new, &mut seal::SystemRandom)?;
-    /// # let serving = Hub::embedded().listen("127.0.0.1:0").tokens(file).open()?;
-    /// # let url = format!("http://{}", serving.address().unwrap());
-    /// let hub = Hub::connect(&url).token(token).open().await?;
-    /// assert!(matches!(Hub::connect(&url).token("sayso_guessed").open().await, Err(Error::NotAllowed)));
-    /// # hub.close().await;
-    /// # Ok(())
-    /// # }
-    /// ```
     pub fn token(mut self, token: impl Into<String>) -> Self {
         self.token = Some(token.into());
         self
@@ -66,17 +48,6 @@ impl Connect {
 
     /// Trusts an `https://` hub by the certificates of this file in PEM, and by no others; if nothing is said, by those that the
     /// system trusts.
-    ///
-    /// ```
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), sayso::Error> {
-    /// use sayso::{Error, Hub};
-    /// // What cannot be read is told before anybody is called.
-    /// let opened = Hub::connect("https://hub.example").trust("no/such/file.pem").open().await;
-    /// assert!(matches!(opened, Err(Error::Malformed(_))));
-    /// # Ok(())
-    /// # }
-    /// ```
     pub fn trust(mut self, file: impl Into<PathBuf>) -> Self {
         self.trust = Some(file.into());
         self
@@ -84,68 +55,30 @@ impl Connect {
 
     /// For how long it is tried to reach a hub that does not answer, now and after a lost connection; 30 seconds if nothing
     /// is said.
-    ///
-    /// ```
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), sayso::Error> {
-    /// use std::time::Duration;
-    /// // Nobody is at this port.
-    /// let opened = sayso::Hub::connect("http://127.0.0.1:1").patience(Duration::ZERO).open().await;
-    /// assert!(matches!(opened, Err(sayso::Error::Unreachable(_))));
-    /// # Ok(())
-    /// # }
-    /// ```
     pub fn patience(mut self, patience: Duration) -> Self {
         self.patience = patience;
         self
     }
 
     /// What people call the agent; they hear it, instead of the agent's id.
-    ///
-    /// ```
-    /// # let _ =
-    /// sayso::Hub::connect("https://hub.example").name("Your bank's assistant")
-    /// # ;
-    /// ```
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.settings.name = Some(name.into());
         self
     }
 
     /// The language of all that is said, as a tag; `en` if nothing is said.
-    ///
-    /// ```
-    /// # let _ =
-    /// sayso::Hub::connect("https://hub.example").language("es")
-    /// # ;
-    /// ```
     pub fn language(mut self, tag: impl Into<String>) -> Self {
         self.settings.language = tag.into();
         self
     }
 
     /// Takes secrets out by this instead of [`Secrets`](crate::Secrets).
-    ///
-    /// ```
-    /// # let _ =
-    /// sayso::Hub::connect("https://hub.example").redact(sayso::Untouched)
-    /// # ;
-    /// ```
     pub fn redact(mut self, redact: impl Redact + 'static) -> Self {
         self.settings.redact = Arc::new(redact);
         self
     }
 
     /// Connects.
-    ///
-    /// ```
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), sayso::Error> {
-    /// let opened = sayso::Hub::connect("a hub somewhere").open().await;
-    /// assert!(matches!(opened, Err(sayso::Error::Malformed(_))));
-    /// # Ok(())
-    /// # }
-    /// ```
     pub async fn open(self) -> Result<Hub, Error> {
         let address = Address::new(&self.url, self.token, self.trust.as_deref(), self.patience)?;
         let (orders, inbox) = Orders::channel();

@@ -67,30 +67,12 @@ impl Default for Embedded {
 
 impl Embedded {
     /// The agent that speaks.
-    ///
-    /// ```
-    /// # let _ =
-    /// sayso::Hub::embedded().agent("bank")
-    /// # ;
-    /// ```
     pub fn agent(mut self, id: impl Into<String>) -> Self {
         self.agent = id.into();
         self
     }
 
     /// Keeps everything in this file, which is made if it is not there; else it is kept in memory, and gone with the process.
-    ///
-    /// ```
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// # let folder = tempfile::tempdir()?;
-    /// let file = folder.path().join("sessions.db");
-    /// let hub = sayso::Hub::embedded().journal(&file).open()?;
-    /// assert!(file.exists());
-    /// # drop(hub);
-    /// # Ok(())
-    /// # }
-    /// ```
     pub fn journal(mut self, file: impl Into<PathBuf>) -> Self {
         self.journal = Some(file.into());
         self
@@ -98,36 +80,12 @@ impl Embedded {
 
     /// Lets listeners in at this address. Without tokens every program on this machine may listen and answer, so it must be
     /// loopback then.
-    ///
-    /// ```
-    /// # fn main() -> Result<(), sayso::Error> {
-    /// use sayso::{Error, Hub};
-    /// let hub = Hub::embedded().listen("127.0.0.1:0").open()?;
-    /// // Everybody on the network could answer.
-    /// assert!(matches!(Hub::embedded().listen("0.0.0.0:0").open(), Err(Error::Malformed(_))));
-    /// # drop(hub);
-    /// # Ok(())
-    /// # }
-    /// ```
     pub fn listen(mut self, address: impl Into<String>) -> Self {
         self.listen = Some(address.into());
         self
     }
 
     /// Lets in only who has a token of this file, as `sayso token new` writes it.
-    ///
-    /// ```
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// # let folder = tempfile::tempdir()?;
-    /// # let file = folder.path().join("tokens");
-    /// # let new = wire::auth::NewToken { name: "ana".to_owned(), role: hub::Role::Listener, agent_id: None, scope: Default::default() };
-    /// # wire::auth::Tokens::append(&file, &new, &mut seal::SystemRandom)?;
-    /// let hub = sayso::Hub::embedded().listen("0.0.0.0:0").tokens(file).open()?;
-    /// # drop(hub);
-    /// # Ok(())
-    /// # }
-    /// ```
     pub fn tokens(mut self, file: impl Into<PathBuf>) -> Self {
         self.tokens = Some(file.into());
         self
@@ -136,51 +94,24 @@ impl Embedded {
     /// How much the hub takes on, and for how long it keeps what was said. Without a journal on disk and a word on that
     /// ([`hub::Limits::retention`]) it forgets sessions that ended an hour ago, and the oldest of them if all of it takes more
     /// than 64 MiB.
-    ///
-    /// ```
-    /// # fn main() -> Result<(), sayso::Error> {
-    /// let limits = hub::Limits { sessions: 4, ..hub::Limits::default() };
-    /// let hub = sayso::Hub::embedded().limits(limits).open()?;
-    /// # drop(hub);
-    /// # Ok(())
-    /// # }
-    /// ```
     pub fn limits(mut self, limits: hub::Limits) -> Self {
         self.limits = limits;
         self
     }
 
     /// What people call the agent; they hear it, instead of the agent's id.
-    ///
-    /// ```
-    /// # let _ =
-    /// sayso::Hub::embedded().name("Your bank's assistant")
-    /// # ;
-    /// ```
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.settings.name = Some(name.into());
         self
     }
 
     /// The language of all that is said, as a tag; `en` if nothing is said.
-    ///
-    /// ```
-    /// # let _ =
-    /// sayso::Hub::embedded().language("es")
-    /// # ;
-    /// ```
     pub fn language(mut self, tag: impl Into<String>) -> Self {
         self.settings.language = tag.into();
         self
     }
 
     /// Takes secrets out by this instead of [`Secrets`](crate::Secrets).
-    ///
-    /// ```
-    /// # let _ =
-    /// sayso::Hub::embedded().redact(sayso::Untouched)
-    /// # ;
-    /// ```
     pub fn redact(mut self, redact: impl Redact + 'static) -> Self {
         self.settings.redact = Arc::new(redact);
         self
@@ -195,14 +126,6 @@ impl Embedded {
     }
 
     /// Opens it.
-    ///
-    /// ```
-    /// # fn main() -> Result<(), sayso::Error> {
-    /// let hub = sayso::Hub::embedded().open()?;
-    /// # drop(hub);
-    /// # Ok(())
-    /// # }
-    /// ```
     pub fn open(self) -> Result<Hub, Error> {
         let journal: Box<dyn Journal> = match &self.journal {
             None => Box::new(Memory::default()),
@@ -249,21 +172,6 @@ impl Embedded {
 impl Embedded {
     /// Speaks to a hub that runs in this process already, and has its journal, its doors and its limits from whoever runs it. The
     /// sessions are the agent's, as if it had a token of its id; letting go of them, or of this, ends nothing else there.
-    ///
-    /// ```
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// # let random = |bytes: &mut [u8]| seal::Random::fill(&mut seal::SystemRandom, bytes);
-    /// # let (journal, id) = (Box::new(journal::Memory::default()), aaep::event::Producer::new("hub"));
-    /// # let core = hub::Core::new(journal, id, hub::Limits::default(), random, wire::clock())?;
-    /// # let running = wire::Bridge::start(core, wire::fanout::Limits::default(), wire::clock)?;
-    /// // `running` is the way to a hub like that of `sayso serve`.
-    /// let hub = sayso::Hub::embedded().agent("bank").beside(&running)?;
-    /// let session = hub.session("What time is it?").start().await?;
-    /// session.finish("It is noon.").await?;
-    /// # Ok(())
-    /// # }
-    /// ```
     pub fn beside(self, running: &Bridge) -> Result<Hub, Error> {
         if self.journal.is_some() || self.listen.is_some() || self.tokens.is_some() {
             let why = "a hub that runs already has its own journal, address and tokens".to_owned();

@@ -48,17 +48,6 @@ pub enum Error {
 
 impl Error {
     /// What listeners are told. Whoever ends the session itself says this.
-    ///
-    /// ```
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), sayso::Error> {
-    /// # let hub = sayso::Hub::embedded().open()?;
-    /// # let session = hub.session("Pay Ben.").start().await?;
-    /// # let error = sayso::openai::Error::Silent;
-    /// session.fail(error.failure()).await?;
-    /// # Ok(())
-    /// # }
-    /// ```
     pub fn failure(&self) -> Failure {
         let (code, words, cause) = match self {
             Self::Session(error) => ("AGENT_FAILED", format!("The agent had to stop: {error}."), Cause::Unknown),

@@ -112,12 +112,6 @@ pub struct Reply {
 impl Agent {
     /// An agent at this endpoint: all that comes before `/chat/completions`, as in `https://api.openai.com/v1`. Without TLS
     /// everybody on the way can read the key and what is said, so `http://` is for this machine.
-    ///
-    /// ```
-    /// # let _ =
-    /// sayso::openai::Agent::new("http://127.0.0.1:11434/v1")
-    /// # ;
-    /// ```
     pub fn new(base_url: impl Into<String>) -> Self {
         Self {
             base: base_url.into(),
@@ -131,92 +125,42 @@ impl Agent {
     }
 
     /// The model's name, as the endpoint knows it.
-    ///
-    /// ```
-    /// # let _ =
-    /// sayso::openai::Agent::new("http://127.0.0.1:11434/v1").model("llama3.2")
-    /// # ;
-    /// ```
     pub fn model(mut self, model: impl Into<String>) -> Self {
         self.model = model.into();
         self
     }
 
     /// The key, if the endpoint wants one. It is sent to the endpoint and told to nobody.
-    ///
-    /// ```
-    /// # let _ =
-    /// sayso::openai::Agent::new("https://api.openai.com/v1").key("sk-…")
-    /// # ;
-    /// ```
     pub fn key(mut self, key: impl Into<String>) -> Self {
         self.key = Some(key.into());
         self
     }
 
     /// What the model is told before every request.
-    ///
-    /// ```
-    /// # let _ =
-    /// sayso::openai::Agent::new("http://127.0.0.1:11434/v1").instructions("Answer in one sentence.")
-    /// # ;
-    /// ```
     pub fn instructions(mut self, instructions: impl Into<String>) -> Self {
         self.instructions = Some(instructions.into());
         self
     }
 
     /// A member of every question beside those that the loop writes itself, as JSON: what an endpoint lets you set.
-    ///
-    /// ```
-    /// let agent = sayso::openai::Agent::new("http://127.0.0.1:11434/v1").parameter("temperature", "0.2");
-    /// # let _ = agent;
-    /// ```
     pub fn parameter(mut self, name: impl Into<String>, json: impl Into<String>) -> Self {
         self.parameters.push((name.into(), json.into()));
         self
     }
 
     /// A tool that the model may call.
-    ///
-    /// ```
-    /// use sayso::openai::{Agent, Arguments, Tool};
-    /// let noon = async |_: Arguments| Ok::<_, std::io::Error>("It is noon.");
-    /// let clock = Tool::new("clock", "Says what time it is.", r#"{"type":"object"}"#, noon);
-    /// let agent = Agent::new("http://127.0.0.1:11434/v1").tool(clock);
-    /// # drop(agent);
-    /// ```
     pub fn tool(mut self, tool: Tool) -> Self {
         self.tools.push(tool);
         self
     }
 
     /// Other bounds.
-    ///
-    /// ```
-    /// use sayso::openai::{Agent, Limits};
-    /// let agent = Agent::new("http://127.0.0.1:11434/v1").limits(Limits { rounds: 4, ..Limits::default() });
-    /// # drop(agent);
-    /// ```
     pub fn limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
         self
     }
 
     /// Does what a person asks, in a session of its own: from its start to one honest end.
-    ///
-    /// ```
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), sayso::Error> {
-    /// use sayso::openai::{Agent, Error, Limits};
-    /// let hub = sayso::Hub::embedded().agent("bank").open()?;
-    /// // Nothing answers at this port; listeners are told so, and so is the author.
-    /// let limits = Limits { attempts: 1, ..Limits::default() };
-    /// let agent = Agent::new("http://127.0.0.1:1/v1").model("any").limits(limits);
-    /// assert!(matches!(agent.run(&hub, "Good morning.").await, Err(Error::Unreachable(_))));
-    /// # Ok(())
-    /// # }
-    /// ```
     pub async fn run(&self, hub: &Hub, request: impl Into<String>) -> Result<Reply, Error> {
         let request = request.into();
         let session = hub.session(request.as_str()).start().await?;

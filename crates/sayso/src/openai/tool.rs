@@ -49,16 +49,6 @@ pub struct Tool {
 impl Tool {
     /// A tool: its name, what it does in words for the model, the JSON Schema of its arguments, and the function. Whatever
     /// the function gives is text for the model; bytes that are no text are told as a failure.
-    ///
-    /// ```
-    /// use sayso::openai::{Arguments, Tool};
-    /// async fn weather(arguments: Arguments) -> Result<String, std::io::Error> {
-    ///     Ok(format!("It rains in {}.", arguments.words("city")))
-    /// }
-    /// let schema = r#"{"type":"object","properties":{"city":{"type":"string"}}}"#;
-    /// let tool = Tool::new("weather", "Says how the weather is.", schema, weather);
-    /// # drop(tool);
-    /// ```
     pub fn new<T, E, F>(
         name: impl Into<String>,
         description: impl Into<String>,
@@ -89,13 +79,6 @@ impl Tool {
     }
 
     /// How much harm it could do; little, if nothing is said.
-    ///
-    /// ```
-    /// # let run = async |_: sayso::openai::Arguments| Ok::<_, std::io::Error>("It is sent.");
-    /// # let tool = sayso::openai::Tool::new("send", "Sends money.", r#"{"type":"object"}"#, run);
-    /// let tool = tool.risk(sayso::Risk::High);
-    /// # drop(tool);
-    /// ```
     #[must_use]
     pub fn risk(mut self, risk: Risk) -> Self {
         self.risk = risk;
@@ -103,13 +86,6 @@ impl Tool {
     }
 
     /// It can never be undone.
-    ///
-    /// ```
-    /// # let run = async |_: sayso::openai::Arguments| Ok::<_, std::io::Error>("It is sent.");
-    /// # let tool = sayso::openai::Tool::new("send", "Sends money.", r#"{"type":"object"}"#, run);
-    /// let tool = tool.irreversible();
-    /// # drop(tool);
-    /// ```
     #[must_use]
     pub fn irreversible(mut self) -> Self {
         self.irreversible = true;
@@ -117,13 +93,6 @@ impl Tool {
     }
 
     /// What a call does, for somebody who sees nothing.
-    ///
-    /// ```
-    /// # let run = async |_: sayso::openai::Arguments| Ok::<_, std::io::Error>("It is sent.");
-    /// # let tool = sayso::openai::Tool::new("send", "Sends money.", r#"{"type":"object"}"#, run);
-    /// let tool = tool.says(|call| format!("Send {} euro to {}.", call.words("euro"), call.words("to")));
-    /// # drop(tool);
-    /// ```
     #[must_use]
     pub fn says(mut self, says: impl Fn(&Arguments) -> String + Send + Sync + 'static) -> Self {
         self.says = Some(Arc::new(says));
@@ -131,13 +100,6 @@ impl Tool {
     }
 
     /// What comes of a call, for somebody who is asked for it.
-    ///
-    /// ```
-    /// # let run = async |_: sayso::openai::Arguments| Ok::<_, std::io::Error>("It is sent.");
-    /// # let tool = sayso::openai::Tool::new("send", "Sends money.", r#"{"type":"object"}"#, run);
-    /// let tool = tool.consequence(|call| format!("{} has the money at once.", call.words("to")));
-    /// # drop(tool);
-    /// ```
     #[must_use]
     pub fn consequence(mut self, consequence: impl Fn(&Arguments) -> String + Send + Sync + 'static) -> Self {
         self.consequence = Some(Arc::new(consequence));
@@ -145,13 +107,6 @@ impl Tool {
     }
 
     /// How long a person has to answer; five minutes if nothing is said.
-    ///
-    /// ```
-    /// # let run = async |_: sayso::openai::Arguments| Ok::<_, std::io::Error>("It is sent.");
-    /// # let tool = sayso::openai::Tool::new("send", "Sends money.", r#"{"type":"object"}"#, run);
-    /// let tool = tool.answer_within(std::time::Duration::from_secs(90));
-    /// # drop(tool);
-    /// ```
     #[must_use]
     pub fn answer_within(mut self, time: Duration) -> Self {
         self.answer_time = Some(time);
@@ -159,13 +114,6 @@ impl Tool {
     }
 
     /// How long a call may take; [`Limits::tool_time`](super::Limits::tool_time) if nothing is said.
-    ///
-    /// ```
-    /// # let run = async |_: sayso::openai::Arguments| Ok::<_, std::io::Error>("It is sent.");
-    /// # let tool = sayso::openai::Tool::new("send", "Sends money.", r#"{"type":"object"}"#, run);
-    /// let tool = tool.within(std::time::Duration::from_secs(10));
-    /// # drop(tool);
-    /// ```
     #[must_use]
     pub fn within(mut self, limit: Duration) -> Self {
         self.limit = Some(limit);
@@ -245,119 +193,26 @@ impl Arguments {
     }
 
     /// As JSON.
-    ///
-    /// ```
-    /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/endpoint.rs"));
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// # let run = |arguments: sayso::openai::Arguments| {
-    /// // The model wrote {"to":"Ben","euro":5,"now":true}.
-    /// assert_eq!(arguments.json(), r#"{"to":"Ben","euro":5,"now":true}"#);
-    /// #     async { Ok::<_, std::io::Error>("It is sent.") }
-    /// # };
-    /// # let tool = sayso::openai::Tool::new("send", "Sends money.", r#"{"type":"object"}"#, run);
-    /// # let url = endpoint_that_wants("send", r#"{"to":"Ben","euro":5,"now":true}"#);
-    /// # let agent = sayso::openai::Agent::new(url).model("any").tool(tool);
-    /// # let reply = agent.run(&sayso::Hub::embedded().open()?, "Pay Ben.").await?;
-    /// # assert_eq!(reply.calls[0].outcome, sayso::openai::Outcome::Done);
-    /// # Ok(())
-    /// # }
-    /// ```
     pub fn json(&self) -> &str {
         &self.0
     }
 
     /// A member that is a text.
-    ///
-    /// ```
-    /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/endpoint.rs"));
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// # let run = |arguments: sayso::openai::Arguments| {
-    /// // The model wrote {"to":"Ben","euro":5,"now":true}.
-    /// assert_eq!(arguments.text("to").as_deref(), Some("Ben"));
-    /// assert_eq!(arguments.text("euro"), None);
-    /// #     async { Ok::<_, std::io::Error>("It is sent.") }
-    /// # };
-    /// # let tool = sayso::openai::Tool::new("send", "Sends money.", r#"{"type":"object"}"#, run);
-    /// # let url = endpoint_that_wants("send", r#"{"to":"Ben","euro":5,"now":true}"#);
-    /// # let agent = sayso::openai::Agent::new(url).model("any").tool(tool);
-    /// # let reply = agent.run(&sayso::Hub::embedded().open()?, "Pay Ben.").await?;
-    /// # assert_eq!(reply.calls[0].outcome, sayso::openai::Outcome::Done);
-    /// # Ok(())
-    /// # }
-    /// ```
     pub fn text(&self, name: &str) -> Option<String> {
         self.with(name, |value| value.text().map(std::borrow::Cow::into_owned)).flatten()
     }
 
     /// A member that is a number.
-    ///
-    /// ```
-    /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/endpoint.rs"));
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// # let run = |arguments: sayso::openai::Arguments| {
-    /// // The model wrote {"to":"Ben","euro":5,"now":true}.
-    /// assert_eq!(arguments.number("euro"), Some(5.0));
-    /// #     async { Ok::<_, std::io::Error>("It is sent.") }
-    /// # };
-    /// # let tool = sayso::openai::Tool::new("send", "Sends money.", r#"{"type":"object"}"#, run);
-    /// # let url = endpoint_that_wants("send", r#"{"to":"Ben","euro":5,"now":true}"#);
-    /// # let agent = sayso::openai::Agent::new(url).model("any").tool(tool);
-    /// # let reply = agent.run(&sayso::Hub::embedded().open()?, "Pay Ben.").await?;
-    /// # assert_eq!(reply.calls[0].outcome, sayso::openai::Outcome::Done);
-    /// # Ok(())
-    /// # }
-    /// ```
     pub fn number(&self, name: &str) -> Option<f64> {
         self.with(name, |value| value.number().map(|number| number.as_f64())).flatten()
     }
 
     /// A member that is yes or no.
-    ///
-    /// ```
-    /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/endpoint.rs"));
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// # let run = |arguments: sayso::openai::Arguments| {
-    /// // The model wrote {"to":"Ben","euro":5,"now":true}.
-    /// assert_eq!(arguments.boolean("now"), Some(true));
-    /// #     async { Ok::<_, std::io::Error>("It is sent.") }
-    /// # };
-    /// # let tool = sayso::openai::Tool::new("send", "Sends money.", r#"{"type":"object"}"#, run);
-    /// # let url = endpoint_that_wants("send", r#"{"to":"Ben","euro":5,"now":true}"#);
-    /// # let agent = sayso::openai::Agent::new(url).model("any").tool(tool);
-    /// # let reply = agent.run(&sayso::Hub::embedded().open()?, "Pay Ben.").await?;
-    /// # assert_eq!(reply.calls[0].outcome, sayso::openai::Outcome::Done);
-    /// # Ok(())
-    /// # }
-    /// ```
     pub fn boolean(&self, name: &str) -> Option<bool> {
         self.with(name, |value| value.boolean()).flatten()
     }
 
     /// A member as it can be said: a text as it is, anything else as it is written, and `nothing` if it is not there.
-    ///
-    /// ```
-    /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/endpoint.rs"));
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// # let run = |arguments: sayso::openai::Arguments| {
-    /// // The model wrote {"to":"Ben","euro":5,"now":true}.
-    /// assert_eq!(arguments.words("to"), "Ben");
-    /// assert_eq!(arguments.words("euro"), "5");
-    /// assert_eq!(arguments.words("why"), "nothing");
-    /// #     async { Ok::<_, std::io::Error>("It is sent.") }
-    /// # };
-    /// # let tool = sayso::openai::Tool::new("send", "Sends money.", r#"{"type":"object"}"#, run);
-    /// # let url = endpoint_that_wants("send", r#"{"to":"Ben","euro":5,"now":true}"#);
-    /// # let agent = sayso::openai::Agent::new(url).model("any").tool(tool);
-    /// # let reply = agent.run(&sayso::Hub::embedded().open()?, "Pay Ben.").await?;
-    /// # assert_eq!(reply.calls[0].outcome, sayso::openai::Outcome::Done);
-    /// # Ok(())
-    /// # }
-    /// ```
     pub fn words(&self, name: &str) -> String {
         let said = self.with(name, |value| {
             value.text().map_or_else(|| value.source().to_owned(), std::borrow::Cow::into_owned)

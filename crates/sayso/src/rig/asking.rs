@@ -82,156 +82,36 @@ impl<T: Tool> Asking<T> {
     }
 
     /// How much harm it could do. It is asked for in any case.
-    ///
-    /// ```
-    /// # struct Delete;
-    /// # impl rig_core::tool::PortableTool for Delete {
-    /// #     const NAME: &'static str = "delete";
-    /// #     type Args = u64;
-    /// #     type Output = String;
-    /// #     type Error = std::io::Error;
-    /// #     fn description(&self) -> String { "Deletes a record.".to_owned() }
-    /// #     fn parameters(&self) -> rig_core::serde_json::Value { rig_core::serde_json::json!({ "type": "integer" }) }
-    /// #     async fn call(&self, record: u64) -> Result<String, std::io::Error> { Ok(format!("{record} is gone")) }
-    /// # }
-    /// # fn main() -> Result<(), sayso::Error> {
-    /// # let hub = sayso::Hub::embedded().open()?;
-    /// # let adapter = sayso::rig::Adapter::new(&hub);
-    /// let delete = adapter.asks(Delete).risk(sayso::Risk::Medium);
-    /// # drop(delete);
-    /// # Ok(())
-    /// # }
-    /// ```
     pub fn risk(mut self, risk: Risk) -> Self {
         self.risk = risk;
         self
     }
 
     /// It can never be undone.
-    ///
-    /// ```
-    /// # struct Delete;
-    /// # impl rig_core::tool::PortableTool for Delete {
-    /// #     const NAME: &'static str = "delete";
-    /// #     type Args = u64;
-    /// #     type Output = String;
-    /// #     type Error = std::io::Error;
-    /// #     fn description(&self) -> String { "Deletes a record.".to_owned() }
-    /// #     fn parameters(&self) -> rig_core::serde_json::Value { rig_core::serde_json::json!({ "type": "integer" }) }
-    /// #     async fn call(&self, record: u64) -> Result<String, std::io::Error> { Ok(format!("{record} is gone")) }
-    /// # }
-    /// # fn main() -> Result<(), sayso::Error> {
-    /// # let hub = sayso::Hub::embedded().open()?;
-    /// # let adapter = sayso::rig::Adapter::new(&hub);
-    /// let delete = adapter.asks(Delete).irreversible();
-    /// # drop(delete);
-    /// # Ok(())
-    /// # }
-    /// ```
     pub fn irreversible(mut self) -> Self {
         self.irreversible = true;
         self
     }
 
     /// What a call does, for somebody who sees nothing.
-    ///
-    /// ```
-    /// # struct Delete;
-    /// # impl rig_core::tool::PortableTool for Delete {
-    /// #     const NAME: &'static str = "delete";
-    /// #     type Args = u64;
-    /// #     type Output = String;
-    /// #     type Error = std::io::Error;
-    /// #     fn description(&self) -> String { "Deletes a record.".to_owned() }
-    /// #     fn parameters(&self) -> rig_core::serde_json::Value { rig_core::serde_json::json!({ "type": "integer" }) }
-    /// #     async fn call(&self, record: u64) -> Result<String, std::io::Error> { Ok(format!("{record} is gone")) }
-    /// # }
-    /// # fn main() -> Result<(), sayso::Error> {
-    /// # let hub = sayso::Hub::embedded().open()?;
-    /// # let adapter = sayso::rig::Adapter::new(&hub);
-    /// let delete = adapter.asks(Delete).says(|record| format!("Delete record {record}."));
-    /// # drop(delete);
-    /// # Ok(())
-    /// # }
-    /// ```
     pub fn says(mut self, says: impl Fn(&T::Args) -> String + Send + Sync + 'static) -> Self {
         self.says = Some(Arc::new(says));
         self
     }
 
     /// What comes of a call.
-    ///
-    /// ```
-    /// # struct Delete;
-    /// # impl rig_core::tool::PortableTool for Delete {
-    /// #     const NAME: &'static str = "delete";
-    /// #     type Args = u64;
-    /// #     type Output = String;
-    /// #     type Error = std::io::Error;
-    /// #     fn description(&self) -> String { "Deletes a record.".to_owned() }
-    /// #     fn parameters(&self) -> rig_core::serde_json::Value { rig_core::serde_json::json!({ "type": "integer" }) }
-    /// #     async fn call(&self, record: u64) -> Result<String, std::io::Error> { Ok(format!("{record} is gone")) }
-    /// # }
-    /// # fn main() -> Result<(), sayso::Error> {
-    /// # let hub = sayso::Hub::embedded().open()?;
-    /// # let adapter = sayso::rig::Adapter::new(&hub);
-    /// let delete = adapter.asks(Delete).consequence(|record| format!("Nobody can bring record {record} back."));
-    /// # drop(delete);
-    /// # Ok(())
-    /// # }
-    /// ```
     pub fn consequence(mut self, consequence: impl Fn(&T::Args) -> String + Send + Sync + 'static) -> Self {
         self.consequence = Some(Arc::new(consequence));
         self
     }
 
     /// How long a person has to answer; five minutes if nothing is said.
-    ///
-    /// ```
-    /// # struct Delete;
-    /// # impl rig_core::tool::PortableTool for Delete {
-    /// #     const NAME: &'static str = "delete";
-    /// #     type Args = u64;
-    /// #     type Output = String;
-    /// #     type Error = std::io::Error;
-    /// #     fn description(&self) -> String { "Deletes a record.".to_owned() }
-    /// #     fn parameters(&self) -> rig_core::serde_json::Value { rig_core::serde_json::json!({ "type": "integer" }) }
-    /// #     async fn call(&self, record: u64) -> Result<String, std::io::Error> { Ok(format!("{record} is gone")) }
-    /// # }
-    /// # fn main() -> Result<(), sayso::Error> {
-    /// # let hub = sayso::Hub::embedded().open()?;
-    /// # let adapter = sayso::rig::Adapter::new(&hub);
-    /// let delete = adapter.asks(Delete).answer_within(std::time::Duration::from_secs(90));
-    /// # drop(delete);
-    /// # Ok(())
-    /// # }
-    /// ```
     pub fn answer_within(mut self, time: Duration) -> Self {
         self.answer_time = Some(time);
         self
     }
 
     /// How long a call may take; two minutes if nothing is said.
-    ///
-    /// ```
-    /// # struct Delete;
-    /// # impl rig_core::tool::PortableTool for Delete {
-    /// #     const NAME: &'static str = "delete";
-    /// #     type Args = u64;
-    /// #     type Output = String;
-    /// #     type Error = std::io::Error;
-    /// #     fn description(&self) -> String { "Deletes a record.".to_owned() }
-    /// #     fn parameters(&self) -> rig_core::serde_json::Value { rig_core::serde_json::json!({ "type": "integer" }) }
-    /// #     async fn call(&self, record: u64) -> Result<String, std::io::Error> { Ok(format!("{record} is gone")) }
-    /// # }
-    /// # fn main() -> Result<(), sayso::Error> {
-    /// # let hub = sayso::Hub::embedded().open()?;
-    /// # let adapter = sayso::rig::Adapter::new(&hub);
-    /// let delete = adapter.asks(Delete).within(std::time::Duration::from_secs(10));
-    /// # drop(delete);
-    /// # Ok(())
-    /// # }
-    /// ```
     pub fn within(mut self, limit: Duration) -> Self {
         self.limit = limit;
         self

@@ -105,65 +105,17 @@ pub struct Adapter {
 
 impl Adapter {
     /// For agents whose sessions are heard at this hub.
-    ///
-    /// ```
-    /// # fn main() -> Result<(), sayso::Error> {
-    /// # let hub = sayso::Hub::embedded().open()?;
-    /// let adapter = sayso::rig::Adapter::new(&hub);
-    /// # drop(adapter);
-    /// # Ok(())
-    /// # }
-    /// ```
     pub fn new(hub: &Hub) -> Self {
         Self { hub: hub.clone(), lines: Lines::default(), wrapped: Arc::default() }
     }
 
     /// A tool that is asked for before every call. It is of high risk if nothing else is said.
-    ///
-    /// ```
-    /// # struct Delete;
-    /// # impl rig_core::tool::PortableTool for Delete {
-    /// #     const NAME: &'static str = "delete";
-    /// #     type Args = u64;
-    /// #     type Output = String;
-    /// #     type Error = std::io::Error;
-    /// #     fn description(&self) -> String { "Deletes a record.".to_owned() }
-    /// #     fn parameters(&self) -> rig_core::serde_json::Value { rig_core::serde_json::json!({ "type": "integer" }) }
-    /// #     async fn call(&self, record: u64) -> Result<String, std::io::Error> { Ok(format!("{record} is gone")) }
-    /// # }
-    /// # fn main() -> Result<(), sayso::Error> {
-    /// # let hub = sayso::Hub::embedded().open()?;
-    /// # let adapter = sayso::rig::Adapter::new(&hub);
-    /// // `Delete` is a tool of rig.
-    /// let delete = adapter.asks(Delete);
-    /// # drop(delete);
-    /// # Ok(())
-    /// # }
-    /// ```
     pub fn asks<T: Tool>(&self, tool: T) -> Asking<T> {
         self.wrapped.lock().unwrap_or_else(PoisonError::into_inner).insert(T::NAME);
         Asking::new(tool, self.lines.clone())
     }
 
     /// Does what a person asks, in a session of its own: from its start to one honest end.
-    ///
-    /// ```
-    /// # #[cfg(feature = "rig-http")]
-    /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/endpoint.rs"));
-    /// # #[cfg(feature = "rig-http")]
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// # let hub = sayso::Hub::embedded().open()?;
-    /// # let model = rig_core::providers::openai::OpenAIConfig::new("none").with_base_url(endpoint()).client().chat("any");
-    /// # let agent = rig_agent::AgentBuilder::new(model).build();
-    /// let adapter = sayso::rig::Adapter::new(&hub);
-    /// let response = adapter.prompt(&agent, "Good morning.").await?;
-    /// assert_eq!(response.output(), "Good morning.");
-    /// # Ok(())
-    /// # }
-    /// # #[cfg(not(feature = "rig-http"))]
-    /// # fn main() {}
-    /// ```
     pub async fn prompt(&self, agent: &Agent, request: impl Into<String>) -> Result<PromptResponse, Error> {
         let request = request.into();
         let session = self.hub.session(request.as_str()).start().await?;
@@ -288,17 +240,6 @@ pub enum Error {
 impl Error {
     /// What listeners are told. Whoever ends the session itself says this. The details stay with the author: an endpoint's
     /// own words may hold anything.
-    ///
-    /// ```
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), sayso::Error> {
-    /// # let hub = sayso::Hub::embedded().open()?;
-    /// # let session = hub.session("Pay Ben.").start().await?;
-    /// # let error = sayso::rig::Error::Nothing;
-    /// session.fail(error.failure()).await?;
-    /// # Ok(())
-    /// # }
-    /// ```
     pub fn failure(&self) -> Failure {
         let (code, words, cause) = match self {
             Self::Session(error) => {

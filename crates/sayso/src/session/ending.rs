@@ -41,23 +41,11 @@ pub struct Failure {
 
 impl Failure {
     /// What went wrong.
-    ///
-    /// ```
-    /// # let _ =
-    /// sayso::Failure::new("The bank does not answer.")
-    /// # ;
-    /// ```
     pub fn new(words: impl Into<Words>) -> Self {
         Self { words: words.into(), cause: Cause::Unknown, code: None, hint: None }
     }
 
     /// What kind of failure it is.
-    ///
-    /// ```
-    /// # let _ =
-    /// sayso::Failure::new("The bank does not answer.").cause(sayso::Cause::Transient)
-    /// # ;
-    /// ```
     #[must_use]
     pub fn cause(mut self, cause: Cause) -> Self {
         self.cause = cause;
@@ -65,12 +53,6 @@ impl Failure {
     }
 
     /// A code of your own, like `BANK_SILENT`.
-    ///
-    /// ```
-    /// # let _ =
-    /// sayso::Failure::new("The bank does not answer.").code("BANK_SILENT")
-    /// # ;
-    /// ```
     #[must_use]
     pub fn code(mut self, code: impl Into<String>) -> Self {
         self.code = Some(code.into());
@@ -78,12 +60,6 @@ impl Failure {
     }
 
     /// What the person can do. Words in one language only are the same in all languages of the failure.
-    ///
-    /// ```
-    /// # let _ =
-    /// sayso::Failure::new("The bank does not answer.").hint("Try again in a minute.")
-    /// # ;
-    /// ```
     #[must_use]
     pub fn hint(mut self, hint: impl Into<Words>) -> Self {
         self.hint = Some(hint.into());
@@ -133,24 +109,12 @@ pub struct Cancellation {
 
 impl Cancellation {
     /// By the agent's own doing.
-    ///
-    /// ```
-    /// # let _ =
-    /// sayso::Cancellation::new("The shop is closed; nothing was bought.")
-    /// # ;
-    /// ```
     pub fn new(words: impl Into<Words>) -> Self {
         Self { words: words.into(), at_request: false }
     }
 
     /// The person has asked the agent for it. Who stops a session by the hub needs no agent for that, and
     /// [`Session::stopped`](crate::Session::stopped) tells it.
-    ///
-    /// ```
-    /// # let _ =
-    /// sayso::Cancellation::new("Nothing was bought, as you asked.").at_request()
-    /// # ;
-    /// ```
     #[must_use]
     pub fn at_request(mut self) -> Self {
         self.at_request = true;

@@ -99,49 +99,16 @@ impl Session {
     }
 
     /// Its id.
-    ///
-    /// ```
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), sayso::Error> {
-    /// # let hub = sayso::Hub::embedded().open()?;
-    /// # let session = hub.session("Pay Ben.").start().await?;
-    /// assert!(session.id().starts_with("sess_"));
-    /// # session.cancel("Nothing was sent.").await?;
-    /// # Ok(())
-    /// # }
-    /// ```
     pub fn id(&self) -> &str {
         &self.started.id
     }
 
     /// The agent thinks, about this.
-    ///
-    /// ```
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), sayso::Error> {
-    /// # let hub = sayso::Hub::embedded().open()?;
-    /// # let session = hub.session("Pay Ben.").start().await?;
-    /// session.think("Looking for Ben's account.").await?;
-    /// # session.cancel("Nothing was sent.").await?;
-    /// # Ok(())
-    /// # }
-    /// ```
     pub async fn think(&self, words: impl Into<Words>) -> Result<(), Error> {
         self.enter(State::Thinking, words).await
     }
 
     /// The agent decides between ways to go on.
-    ///
-    /// ```
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), sayso::Error> {
-    /// # let hub = sayso::Hub::embedded().open()?;
-    /// # let session = hub.session("Pay Ben.").start().await?;
-    /// session.decide("There are two Bens; which of them is it?").await?;
-    /// # session.cancel("Nothing was sent.").await?;
-    /// # Ok(())
-    /// # }
-    /// ```
     pub async fn decide(&self, words: impl Into<Words>) -> Result<(), Error> {
         self.enter(State::Deciding, words).await
     }
@@ -149,18 +116,6 @@ impl Session {
     /// It is in that state from now on, in these words. The states of tools, outputs and hand-offs are entered and left by themselves
     /// when there is one, without words: this is for who has something to say of them. What is entered so lasts until something
     /// else is entered, asked or handed off.
-    ///
-    /// ```
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), sayso::Error> {
-    /// # let hub = sayso::Hub::embedded().open()?;
-    /// # let session = hub.session("Pay Ben.").start().await?;
-    /// session.enter(sayso::State::CallingTool, "Asking those who know.").await?;
-    /// session.tool("weather").says("Asking the institute.").start().await?.done("It rains.").await?;
-    /// # session.finish("It rains.").await?;
-    /// # Ok(())
-    /// # }
-    /// ```
     pub async fn enter(&self, state: State, words: impl Into<Words>) -> Result<(), Error> {
         let (to, words) = (state.word(), words.into());
         let words = words.cleaned(&self.cleaner);
@@ -177,35 +132,12 @@ impl Session {
     }
 
     /// A long task has moved on.
-    ///
-    /// ```
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), sayso::Error> {
-    /// # let hub = sayso::Hub::embedded().open()?;
-    /// # let session = hub.session("Pay Ben.").start().await?;
-    /// session.progress(sayso::Progress::says("Half of the pages are read.").percent(50.0)).await?;
-    /// # session.cancel("Nothing was sent.").await?;
-    /// # Ok(())
-    /// # }
-    /// ```
     pub async fn progress(&self, progress: Progress) -> Result<(), Error> {
         let event = Self::event("aaep:agent.progress.updated", |out| progress.write(out, &self.cleaner));
         self.say(Intent::Event(event)).await.map(drop)
     }
 
     /// A tool that may be called without asking. What is irreversible or of high risk is [asked](Self::ask) for.
-    ///
-    /// ```
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), sayso::Error> {
-    /// # let hub = sayso::Hub::embedded().open()?;
-    /// # let session = hub.session("Pay Ben.").start().await?;
-    /// let found = session.tool("find").says("Looking for Ben.").run(async { Ok::<_, std::io::Error>("Ben Adams") }).await;
-    /// assert_eq!(found.unwrap(), "Ben Adams");
-    /// # session.cancel("Nothing was sent.").await?;
-    /// # Ok(())
-    /// # }
-    /// ```
     pub fn tool(&self, name: impl Into<String>) -> Call<'_> {
         Call::new(self, name.into())
     }
@@ -244,18 +176,6 @@ impl Session {
     }
 
     /// The same as bytes, which may be cut in the middle of a character. What is no UTF-8 is heard as U+FFFD, as everywhere.
-    ///
-    /// ```
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), sayso::Error> {
-    /// # let hub = sayso::Hub::embedded().open()?;
-    /// # let session = hub.session("Pay Ben.").start().await?;
-    /// session.output_bytes(b"na\xc3").await?;
-    /// session.output_bytes(b"\xafve").await?;
-    /// # session.finish("That is the word.").await?;
-    /// # Ok(())
-    /// # }
-    /// ```
     pub async fn output_bytes(&self, bytes: impl AsRef<[u8]>) -> Result<(), Error> {
         for piece in bytes.as_ref().chunks(AT_ONCE) {
             let text = Piece::Bytes(piece.to_owned());
@@ -265,18 +185,6 @@ impl Session {
     }
 
     /// The output is whole. It is also when the agent goes on to something else.
-    ///
-    /// ```
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), sayso::Error> {
-    /// # let hub = sayso::Hub::embedded().open()?;
-    /// # let session = hub.session("Pay Ben.").start().await?;
-    /// session.output("It rains.").await?;
-    /// session.output_done().await?;
-    /// # session.finish("It rains.").await?;
-    /// # Ok(())
-    /// # }
-    /// ```
     pub async fn output_done(&self) -> Result<(), Error> {
         self.say(Intent::OUTPUT_DONE).await.map(drop)
     }
@@ -332,20 +240,6 @@ impl Session {
     }
 
     /// Spends a consent and says that the call is made; making it, and saying how it ended, is left to the caller.
-    ///
-    /// ```
-    /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/person.rs"));
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), sayso::Error> {
-    /// # let (hub, session) = heard().await;
-    /// # let granted = granted(&session).await;
-    /// let tool = session.begin(granted).await?;
-    /// // Here the money is sent.
-    /// tool.done("5 euro are on their way.").await?;
-    /// # session.finish("It is sent.").await?;
-    /// # Ok(())
-    /// # }
-    /// ```
     pub async fn begin(&self, granted: Granted) -> Result<Tool<'_>, Error> {
         self.spend(granted).await.map(|(open, _)| open)
     }
@@ -378,33 +272,12 @@ impl Session {
     }
 
     /// Asks that somebody else goes on. The session is still to be ended.
-    ///
-    /// ```
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), sayso::Error> {
-    /// # let hub = sayso::Hub::embedded().open()?;
-    /// # let session = hub.session("Pay Ben.").start().await?;
-    /// use sayso::{HandOff, Target};
-    /// session.hand_off(HandOff::to(Target::Human, "Only a human may decide that.")).await?;
-    /// session.finish("A human goes on.").await?;
-    /// # Ok(())
-    /// # }
-    /// ```
     pub async fn hand_off(&self, hand_off: HandOff) -> Result<(), Error> {
         let event = Self::event("aaep:agent.handoff.requested", |out| hand_off.write(out, &self.cleaner));
         self.say(Intent::HandOff(event)).await.map(drop)
     }
 
     /// It did what was asked.
-    ///
-    /// ```
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), sayso::Error> {
-    /// # let hub = sayso::Hub::embedded().open()?;
-    /// # let session = hub.session("Pay Ben.").start().await?;
-    /// session.finish("5 euro are on their way to Ben.").await
-    /// # }
-    /// ```
     pub async fn finish(self, words: impl Into<Words>) -> Result<(), Error> {
         let words = words.into();
         let event = Self::event("aaep:agent.session.completed", |out| {
@@ -418,15 +291,6 @@ impl Session {
     }
 
     /// It failed.
-    ///
-    /// ```
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), sayso::Error> {
-    /// # let hub = sayso::Hub::embedded().open()?;
-    /// # let session = hub.session("Pay Ben.").start().await?;
-    /// session.fail("The bank does not answer.").await
-    /// # }
-    /// ```
     pub async fn fail(self, failure: impl Into<Failure>) -> Result<(), Error> {
         let failure = failure.into();
         let event = Self::event("aaep:agent.session.errored", |out| failure.write(out, &self.cleaner));
@@ -434,15 +298,6 @@ impl Session {
     }
 
     /// The agent ends it before it is done.
-    ///
-    /// ```
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), sayso::Error> {
-    /// # let hub = sayso::Hub::embedded().open()?;
-    /// # let session = hub.session("Pay Ben.").start().await?;
-    /// session.cancel("Nothing was sent.").await
-    /// # }
-    /// ```
     pub async fn cancel(self, cancellation: impl Into<Cancellation>) -> Result<(), Error> {
         let cancellation = cancellation.into();
         let event = Self::event("aaep:agent.session.cancelled", |out| cancellation.write(out, &self.cleaner));

@@ -18,23 +18,11 @@ pub struct Output {
 
 impl Output {
     /// Some of it; more may follow.
-    ///
-    /// ```
-    /// # let _ =
-    /// sayso::Output::new("It rai")
-    /// # ;
-    /// ```
     pub fn new(text: impl Into<String>) -> Self {
         Self { text: text.into(), language: None, whole: false }
     }
 
     /// The whole of it, or the last of it.
-    ///
-    /// ```
-    /// # let _ =
-    /// sayso::Output::whole("It rains in Oslo.")
-    /// # ;
-    /// ```
     pub fn whole(text: impl Into<String>) -> Self {
         Self { whole: true, ..Self::new(text) }
     }
@@ -44,18 +32,6 @@ impl Output {
     ///
     /// There are no variants here as there are of [`Words`](crate::Words): a model writes once, and who listens in another
     /// language hears it in the one that it is in, and that it is.
-    ///
-    /// ```
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), sayso::Error> {
-    /// # let hub = sayso::Hub::embedded().open()?;
-    /// # let session = hub.session("How do I say that in Spanish?").start().await?;
-    /// session.output("In Spanish that is:").await?;
-    /// session.output(sayso::Output::whole("Llueve en Oslo.").language("es")).await?;
-    /// # session.finish("That is how.").await?;
-    /// # Ok(())
-    /// # }
-    /// ```
     #[must_use]
     pub fn language(mut self, tag: impl Into<String>) -> Self {
         self.language = Some(tag.into());

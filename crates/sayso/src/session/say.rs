@@ -24,23 +24,11 @@ pub struct Progress {
 
 impl Progress {
     /// In words.
-    ///
-    /// ```
-    /// # let _ =
-    /// sayso::Progress::says("Comparing prices.")
-    /// # ;
-    /// ```
     pub fn says(words: impl Into<Words>) -> Self {
         Self { words: words.into(), percent: None, step: None }
     }
 
     /// In per cent.
-    ///
-    /// ```
-    /// # let _ =
-    /// sayso::Progress::says("Half of the pages are read.").percent(50.0)
-    /// # ;
-    /// ```
     #[must_use]
     pub fn percent(mut self, percent: f64) -> Self {
         self.percent = Some(percent);
@@ -48,12 +36,6 @@ impl Progress {
     }
 
     /// In steps: which is being done, counted from 1, of how many.
-    ///
-    /// ```
-    /// # let _ =
-    /// sayso::Progress::says("Comparing prices.").step(3, 7)
-    /// # ;
-    /// ```
     #[must_use]
     pub fn step(mut self, step: u64, of: u64) -> Self {
         self.step = Some((step, of));
@@ -136,23 +118,11 @@ pub struct HandOff {
 
 impl HandOff {
     /// To whom, and why.
-    ///
-    /// ```
-    /// # let _ =
-    /// sayso::HandOff::to(sayso::Target::Human, "The refund is above what I may decide.")
-    /// # ;
-    /// ```
     pub fn to(target: Target, reason: impl Into<Words>) -> Self {
         Self { target, reason: reason.into(), summary: None, uri: None, urgency: None }
     }
 
     /// What is said of it in other words than the reason alone.
-    ///
-    /// ```
-    /// # let _ =
-    /// sayso::HandOff::to(sayso::Target::Human, "You wanted to speak to Ada.").summary("Ada is asked to go on.")
-    /// # ;
-    /// ```
     #[must_use]
     pub fn summary(mut self, words: impl Into<Words>) -> Self {
         self.summary = Some(words.into());
@@ -160,12 +130,6 @@ impl HandOff {
     }
 
     /// Exactly to whom.
-    ///
-    /// ```
-    /// # let _ =
-    /// sayso::HandOff::to(sayso::Target::Human, "You wanted to speak to Ada.").at("tel:+47-555-0100")
-    /// # ;
-    /// ```
     #[must_use]
     pub fn at(mut self, uri: impl Into<String>) -> Self {
         self.uri = Some(uri.into());
@@ -173,12 +137,6 @@ impl HandOff {
     }
 
     /// How much depends on it that the other one looks at it soon.
-    ///
-    /// ```
-    /// # let _ =
-    /// sayso::HandOff::to(sayso::Target::Human, "The order is stuck.").urgency(sayso::Risk::High)
-    /// # ;
-    /// ```
     #[must_use]
     pub fn urgency(mut self, urgency: Risk) -> Self {
         self.urgency = Some(urgency);

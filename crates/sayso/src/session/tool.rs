@@ -48,93 +48,30 @@ impl<'s> Call<'s> {
     }
 
     /// What this call does.
-    ///
-    /// ```
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), sayso::Error> {
-    /// # let hub = sayso::Hub::embedded().open()?;
-    /// # let session = hub.session("Pay Ben.").start().await?;
-    /// let call = session.tool("weather").says("Asking for the weather in Oslo.");
-    /// # drop(call);
-    /// # session.finish("It rains.").await?;
-    /// # Ok(())
-    /// # }
-    /// ```
     pub fn says(mut self, words: impl Into<Words>) -> Self {
         self.words = Some(words.into());
         self
     }
 
     /// The arguments in words; in one language only, they are the same in all.
-    ///
-    /// ```
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), sayso::Error> {
-    /// # let hub = sayso::Hub::embedded().open()?;
-    /// # let session = hub.session("Pay Ben.").start().await?;
-    /// let call = session.tool("weather").with("Oslo, tomorrow");
-    /// # drop(call);
-    /// # session.finish("It rains.").await?;
-    /// # Ok(())
-    /// # }
-    /// ```
     pub fn with(mut self, arguments: impl Into<Words>) -> Self {
         self.arguments = Some(arguments.into());
         self
     }
 
     /// It could do some harm. What could do much is asked for.
-    ///
-    /// ```
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), sayso::Error> {
-    /// # let hub = sayso::Hub::embedded().open()?;
-    /// # let session = hub.session("Pay Ben.").start().await?;
-    /// let call = session.tool("rename").says("Renaming the file.").medium_risk();
-    /// # drop(call);
-    /// # session.finish("It is renamed.").await?;
-    /// # Ok(())
-    /// # }
-    /// ```
     pub fn medium_risk(mut self) -> Self {
         self.risk = Risk::Medium;
         self
     }
 
     /// How long [`run`](Self::run) lets it take.
-    ///
-    /// ```
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), sayso::Error> {
-    /// # let hub = sayso::Hub::embedded().open()?;
-    /// # let session = hub.session("Pay Ben.").start().await?;
-    /// use sayso::CallError;
-    /// use std::time::Duration;
-    /// let never = std::future::pending::<Result<(), std::io::Error>>();
-    /// let ended = session.tool("weather").within(Duration::from_millis(1)).run(never).await;
-    /// assert!(matches!(ended, Err(CallError::TimedOut)));
-    /// # session.fail("The weather is not known.").await?;
-    /// # Ok(())
-    /// # }
-    /// ```
     pub fn within(mut self, limit: Duration) -> Self {
         self.limit = Some(limit);
         self
     }
 
     /// Says that the tool runs from now on.
-    ///
-    /// ```
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), sayso::Error> {
-    /// # let hub = sayso::Hub::embedded().open()?;
-    /// # let session = hub.session("Pay Ben.").start().await?;
-    /// let tool = session.tool("weather").says("Looking at the sky.").start().await?;
-    /// tool.done("It rains.").await?;
-    /// # session.finish("It rains.").await?;
-    /// # Ok(())
-    /// # }
-    /// ```
     pub async fn start(self) -> Result<Tool<'s>, Error> {
         let cleaner = &self.session.cleaner;
         let mut out = Writer::default();
@@ -151,18 +88,6 @@ impl<'s> Call<'s> {
 
     /// Says that the tool runs, runs it, and says how it ended. It is dropped when its time is over, or when the person
     /// stops the session.
-    ///
-    /// ```
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), sayso::Error> {
-    /// # let hub = sayso::Hub::embedded().open()?;
-    /// # let session = hub.session("Pay Ben.").start().await?;
-    /// let weather = session.tool("weather").run(async { Err::<(), _>("the station is silent") }).await;
-    /// assert_eq!(weather, Err(sayso::CallError::Tool("the station is silent")));
-    /// # session.fail("The weather is not known.").await?;
-    /// # Ok(())
-    /// # }
-    /// ```
     pub async fn run<T, E: fmt::Display>(
         self,
         tool: impl Future<Output = Result<T, E>>,
@@ -246,33 +171,11 @@ impl<'s> Tool<'s> {
     }
 
     /// It did what it should.
-    ///
-    /// ```
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), sayso::Error> {
-    /// # let hub = sayso::Hub::embedded().open()?;
-    /// # let session = hub.session("Pay Ben.").start().await?;
-    /// session.tool("weather").start().await?.done("It rains in Oslo.").await?;
-    /// # session.finish("It rains.").await?;
-    /// # Ok(())
-    /// # }
-    /// ```
     pub async fn done(self, words: impl Into<Words>) -> Result<(), Error> {
         self.close("success", &words.into(), None).await
     }
 
     /// It failed, for this reason. Listeners hear that it did, and why.
-    ///
-    /// ```
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), sayso::Error> {
-    /// # let hub = sayso::Hub::embedded().open()?;
-    /// # let session = hub.session("Pay Ben.").start().await?;
-    /// session.tool("weather").start().await?.failed("The station does not answer.").await?;
-    /// # session.fail("The weather is not known.").await?;
-    /// # Ok(())
-    /// # }
-    /// ```
     pub async fn failed(self, why: impl Into<Words>) -> Result<(), Error> {
         let why = self.reason(&why.into());
         // In another language, or in several, the author's own words are all there is to say.
@@ -285,20 +188,6 @@ impl<'s> Tool<'s> {
     }
 
     /// It failed, in these words, and for this reason. A reason in one language only is the same in all languages of the words.
-    ///
-    /// ```
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), sayso::Error> {
-    /// # let hub = sayso::Hub::embedded().open()?;
-    /// # let session = hub.session("Pay Ben.").start().await?;
-    /// use sayso::Words;
-    /// let words = Words::new("The weather is not known.").in_language("es", "No se sabe qué tiempo hace.");
-    /// let why = Words::new("The station does not answer.").in_language("es", "La estación no contesta.");
-    /// session.tool("weather").start().await?.failed_as(words, why).await?;
-    /// # session.fail("The weather is not known.").await?;
-    /// # Ok(())
-    /// # }
-    /// ```
     pub async fn failed_as(self, words: impl Into<Words>, why: impl Into<Words>) -> Result<(), Error> {
         let why = self.reason(&why.into());
         self.close("error", &words.into(), Some(&why)).await
@@ -314,17 +203,6 @@ impl<'s> Tool<'s> {
     }
 
     /// It took too long.
-    ///
-    /// ```
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), sayso::Error> {
-    /// # let hub = sayso::Hub::embedded().open()?;
-    /// # let session = hub.session("Pay Ben.").start().await?;
-    /// session.tool("weather").start().await?.timed_out().await?;
-    /// # session.fail("The weather is not known.").await?;
-    /// # Ok(())
-    /// # }
-    /// ```
     pub async fn timed_out(self) -> Result<(), Error> {
         let why = Words::ours(format!("{} took too long.", human(&self.name)));
         self.close("timeout", &why, Some(&why)).await

@@ -18,6 +18,22 @@ const PATIENCE: Duration = Duration::from_mins(2);
 const ARGUMENTS: &str = r#"{"to":"Ben","euro":5}"#;
 
 #[tokio::test]
+async fn arguments_are_read_by_name_and_kind() {
+    let written = r#"{"to":"Ben","euro":5,"now":true}"#;
+    let endpoint = Endpoint::new([Reply::calls("look", written), Reply::says("That was it.")]).await;
+    let look = |arguments: Arguments| async move {
+        assert_eq!(arguments.json(), r#"{"to":"Ben","euro":5,"now":true}"#);
+        assert_eq!((arguments.text("to").as_deref(), arguments.text("euro")), (Some("Ben"), None));
+        assert_eq!((arguments.number("euro"), arguments.boolean("now")), (Some(5.0), Some(true)));
+        assert_eq!(["to", "euro", "why"].map(|name| arguments.words(name)), ["Ben", "5", "nothing"]);
+        Ok::<_, String>("seen")
+    };
+    let tool = Tool::new("look", "Looks at its arguments.", r#"{"type":"object"}"#, look);
+    let (reply, _) = heard(&agent(&endpoint).tool(tool), &mut stage().await).await;
+    assert_eq!(reply.unwrap().calls[0].outcome, Outcome::Done);
+}
+
+#[tokio::test]
 async fn a_dangerous_tool_runs_once_on_a_yes_and_never_on_a_no() {
     let kinds = [Kind::Embedded, Kind::Client]
         .into_iter()

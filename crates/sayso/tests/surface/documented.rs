@@ -1,11 +1,5 @@
-//! Every public item shows how it is used: its documentation has an example, and the example runs.
-
-#![allow(
-    clippy::expect_used,
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a test says what went wrong by panicking"
-)]
+//! Every public type, trait, macro, module and free function has an example that runs. Methods, constants and fields need none:
+//! the example of their type shows them where that helps.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -18,7 +12,7 @@ const NOT_FOR_AUTHORS: [(&str, &str); 1] =
 const WITHOUT: [(&str, &str, &str); 0] = [];
 
 #[test]
-fn every_public_item_has_an_example_that_runs() {
+fn every_public_type_trait_macro_and_function_has_an_example_that_runs() {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut files = Vec::new();
     sources(&here.join("src"), &mut files);
@@ -40,7 +34,7 @@ fn every_public_item_has_an_example_that_runs() {
             }
         }
     }
-    assert!(items > 200, "only {items} public items were found: this test does not see them any more");
+    assert!(items > 60, "only {items} public items were found: this test does not see them any more");
     assert!(bare.is_empty(), "{} of {items}:\n{}", bare.len(), bare.join("\n"));
 }
 
@@ -78,9 +72,16 @@ pub trait Asked {
     /// ```
     fn asked(&self) -> bool;
 }
+
+impl Asked for Told<()> {
+    /// Needs none.
+    pub fn setter(self) -> Self {
+        self
+    }
+}
 "#;
     let found: Vec<_> = public(source).into_iter().map(|item| (item.name, item.runs)).collect();
-    let expected = [("shown", true), ("Told", false), ("Asked", false), ("asked", false)];
+    let expected = [("shown", true), ("Told", false), ("Asked", false)];
     assert_eq!(found, expected.map(|(name, runs)| (name.to_owned(), runs)));
 }
 
@@ -104,11 +105,10 @@ struct Item {
     runs: bool,
 }
 
-/// The public items of a file that is formatted as all are here: `pub` types, functions, constants and macros, and the
-/// methods of `pub` traits.
+/// The public types, traits, macros and free functions of a file that is formatted by rustfmt: they are not indented.
 fn public(text: &str) -> Vec<Item> {
     let mut items = Vec::new();
-    let (mut documentation, mut attribute, mut in_trait) = (Vec::new(), 0, false);
+    let (mut documentation, mut attribute) = (Vec::new(), 0);
     for (at, line) in text.lines().enumerate() {
         let trimmed = line.trim_start();
         if attribute > 0 || trimmed.starts_with("#[") {
@@ -117,13 +117,10 @@ fn public(text: &str) -> Vec<Item> {
         } else if let Some(words) = trimmed.strip_prefix("///") {
             documentation.push(words.trim());
         } else {
-            if let Some(name) =
-                name(trimmed, in_trait && line.starts_with("    ") && !line.starts_with("     "))
-            {
+            if let Some(name) = name(line) {
                 items.push(Item { line: at + 1, name: name.to_owned(), runs: runs(&documentation) });
             }
             documentation.clear();
-            in_trait = line.starts_with("pub trait ") || in_trait && line != "}";
         }
     }
     items
@@ -134,21 +131,17 @@ fn module(text: &str, file: &str) -> Option<Item> {
     let name = file.strip_prefix("src/")?;
     let name = name.strip_suffix("/mod.rs").or_else(|| name.strip_suffix(".rs"))?;
     let opened = format!("pub mod {name};");
-    let is = name == "lib" || include_str!("../src/lib.rs").lines().any(|line| line == opened);
+    let is = name == "lib" || include_str!("../../src/lib.rs").lines().any(|line| line == opened);
     let documentation: Vec<_> =
         text.lines().map_while(|line| line.strip_prefix("//!")).map(str::trim).collect();
     is.then(|| Item { line: 1, name: name.to_owned(), runs: runs(&documentation) })
 }
 
 /// The name of the public item that begins on this line.
-fn name(line: &str, of_trait: bool) -> Option<&str> {
-    let line = match line.strip_prefix("pub ") {
-        Some(line) => line,
-        None if of_trait => line,
-        None => return None,
-    };
+fn name(line: &str) -> Option<&str> {
+    let line = line.strip_prefix("pub ")?;
     let line = line.strip_prefix("async ").unwrap_or(line);
-    let line = ["fn ", "struct ", "enum ", "trait ", "type ", "const fn ", "const ", "static "]
+    let line = ["fn ", "struct ", "enum ", "trait ", "type ", "const fn "]
         .iter()
         .find_map(|kind| line.strip_prefix(kind))?;
     line.split(|letter: char| !letter.is_alphanumeric() && letter != '_').next()

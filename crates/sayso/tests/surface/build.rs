@@ -1,0 +1,39 @@
+//! What the two ways to a hub refuse before anything is sent.
+
+use std::time::Duration;
+
+use sayso::{Error, Hub};
+
+#[test]
+fn an_embedded_hub_has_an_address_if_it_listens() {
+    assert!(Hub::embedded().listen("127.0.0.1:0").open().unwrap().address().is_some());
+    assert!(Hub::embedded().open().unwrap().address().is_none());
+}
+
+#[test]
+fn an_embedded_hub_without_tokens_listens_on_loopback_only() {
+    let opened = Hub::embedded().listen("0.0.0.0:0").open();
+    assert!(matches!(opened, Err(Error::Malformed(_))), "{opened:?}");
+}
+
+#[test]
+fn a_journal_file_is_created() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("sessions.db");
+    let _hub = Hub::embedded().journal(&file).open().unwrap();
+    assert!(file.exists());
+}
+
+#[tokio::test]
+async fn an_address_or_a_trust_file_that_cannot_be_used_is_refused() {
+    let opened = Hub::connect("a hub somewhere").open().await;
+    assert!(matches!(opened, Err(Error::Malformed(_))), "{opened:?}");
+    let opened = Hub::connect("https://hub.example").trust("no/such/file.pem").open().await;
+    assert!(matches!(opened, Err(Error::Malformed(_))), "{opened:?}");
+}
+
+#[tokio::test]
+async fn a_hub_that_is_not_there_is_unreachable() {
+    let opened = Hub::connect("http://127.0.0.1:1").patience(Duration::ZERO).open().await;
+    assert!(matches!(opened, Err(Error::Unreachable(_))), "{opened:?}");
+}

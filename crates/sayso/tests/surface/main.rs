@@ -1,0 +1,14 @@
+//! The crate as its users see it: what it builds, what it documents and what it exports.
+
+#![cfg(all(feature = "client", feature = "embedded"))]
+#![allow(
+    clippy::expect_used,
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test says what went wrong by panicking"
+)]
+
+mod build;
+mod dependencies;
+mod documented;
