@@ -192,3 +192,52 @@ fn damage_under_the_running_hub_never_makes_a_yes() {
     assert_eq!(code, Some(2), "{said:?}");
     assert!(said.last().is_some_and(|line| line.contains("damaged")), "{said:?}");
 }
+
+#[test]
+fn a_row_that_a_newer_version_wrote_is_named_and_the_hub_does_not_start() {
+    use journal::{Entry, Journal, Position, Settings, Sqlite};
+    let session = Entry::SessionOpened {
+        id: "sess_1",
+        agent: "bank",
+        principal: "bank",
+        lease: 0,
+        record: br#"{"producer":{"agent_id":"bank"}}"#,
+    };
+    let newer = br#"{"form":"of a later version"}"#.as_slice();
+    let question = Entry::QuestionOpened { token: "rpl_1", session: "sess_1", deadline: 0, record: newer };
+    let decided = Entry::Decided { token: "rpl_1", decision: "accept", by: "reply", receipt: b"{}", at: 0 };
+    let event = |body| Entry::Event {
+        position: Position::new(1),
+        session: "sess_1",
+        event_id: "evt_1",
+        at: 0,
+        critical: false,
+        body,
+    };
+    let newer_session =
+        Entry::SessionOpened { id: "sess_2", agent: "bank", principal: "bank", lease: 0, record: newer };
+    let subscription = Entry::SubscriptionOpened { id: "sub_1", principal: "ada", record: newer };
+    for (entries, row) in [
+        (vec![newer_session], "sess_2"),
+        (vec![session, question], "rpl_1"),
+        (vec![session, question, decided], "rpl_1"),
+        (vec![session, event(newer)], "evt_1"),
+        (vec![session, event(b"not JSON")], "evt_1"),
+        (vec![session, event(b"\xff")], "evt_1"),
+        (vec![subscription], "sub_1"),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("journal.sqlite");
+        Sqlite::open(&path, &Settings::default()).unwrap().commit(&entries).unwrap();
+        let Err((code, said)) = Hub::run(&mut serve(folder.path())) else { panic!("started without {row}") };
+        assert_eq!(code, Some(2), "{said:?}");
+        let last = said.last().unwrap();
+        assert!(
+            last.starts_with("sayso: the journal is damaged: ")
+                && last.contains(&format!(
+                    "({row} cannot be read; a newer version of sayso may have written it)"
+                )),
+            "{said:?}"
+        );
+    }
+}

@@ -12,7 +12,7 @@ use aaep::message::Message;
 use aaep::negotiate::{Offer, Terms};
 use aaep::rule::{Face, Findings};
 use aaep::shape::Wants;
-use journal::{Error, Position};
+use journal::{Error, Place, Position};
 
 use super::Core;
 use super::agent::Live;
@@ -38,23 +38,21 @@ impl Core {
         for stored in &alive.sessions {
             let left = self.orphans.contains(stored.id.as_str());
             let lease = now.saturating_add(if left { 0 } else { self.limits.lease });
-            let Some(mut live) = Live::restored(stored, self.limits.open_in_session, lease) else { continue };
+            let mut live = Live::restored(stored, self.limits.open_in_session, lease)
+                .ok_or_else(|| unreadable(Place::Session, &stored.id))?;
             self.replay(&stored.id, &mut live)?;
             self.sessions.insert(stored.id.as_str().into(), live);
         }
         self.leases = self.sessions.iter().map(|(id, live)| (live.lease, id.clone())).collect();
-        let open = alive.questions.iter().filter_map(|stored| {
-            let mut question = Question::parse_record(std::str::from_utf8(&stored.record).ok()?)?;
-            question.deadline = stored.deadline;
-            Some(question)
-        });
-        let unspent = alive.unspent.iter().filter_map(|stored| {
-            let mut question = Question::parse_record(std::str::from_utf8(&stored.record).ok()?)?;
-            question.deadline = stored.deadline;
+        let mut questions = Vec::with_capacity(alive.questions.len() + alive.unspent.len());
+        for stored in &alive.questions {
+            questions.push(question(&stored.token, &stored.record, stored.deadline)?);
+        }
+        for stored in &alive.unspent {
+            let mut question = question(&stored.token, &stored.record, stored.deadline)?;
             question.status = status_of(stored);
-            Some(question)
-        });
-        let mut questions: Vec<_> = open.chain(unspent).collect();
+            questions.push(question);
+        }
         questions.sort_by_key(|question| question.asked);
         self.questions = Questions::restore(
             self.limits.questions,
@@ -64,13 +62,13 @@ impl Core {
             self.limits.resume_window,
         );
         for stored in &alive.subscriptions {
-            if let Some(mut subscription) = restored(stored) {
-                self.questions.subscription_opened(&subscription.id, &stored.principal);
-                let until = now.saturating_add(self.limits.resume_window);
-                subscription.lost = Some(until);
-                self.lost.insert((until, stored.id.as_str().into()));
-                self.subscriptions.insert(stored.id.as_str().into(), subscription);
-            }
+            let mut subscription =
+                restored(stored).ok_or_else(|| unreadable(Place::Subscription, &stored.id))?;
+            self.questions.subscription_opened(&subscription.id, &stored.principal);
+            let until = now.saturating_add(self.limits.resume_window);
+            subscription.lost = Some(until);
+            self.lost.insert((until, stored.id.as_str().into()));
+            self.subscriptions.insert(stored.id.as_str().into(), subscription);
         }
         self.stale = false;
         self.recount();
@@ -84,21 +82,47 @@ impl Core {
             let page = self.journal.events_of(session, after, PAGE)?;
             for stored in &page {
                 after = stored.position;
-                let Ok(text) = std::str::from_utf8(&stored.body) else { continue };
+                let unreadable = || unreadable(Place::Event, &stored.event_id);
+                let text = std::str::from_utf8(&stored.body).map_err(|_| unreadable())?;
                 let mut tape = Tape::default();
-                let Ok(doc) = tape.read(text) else { continue };
+                let doc = tape.read(text).map_err(|_| unreadable())?;
                 let mut findings = Findings::new(Face::Strict);
-                if let Checked::Event(step) = self.validator.check(&doc, &mut findings) {
-                    let step = step.borrow();
-                    live.machine.event(&step, &mut findings);
-                    live.note(&step);
-                }
+                let Checked::Event(step) = self.validator.check(&doc, &mut findings) else {
+                    return Err(unreadable());
+                };
+                let step = step.borrow();
+                live.machine.event(&step, &mut findings);
+                live.note(&step);
             }
             if page.len() < PAGE {
                 return Ok(());
             }
         }
     }
+}
+
+/// A row that is whole but not in a form that this version knows.
+#[derive(Debug)]
+struct UnreadableRow(String);
+
+impl std::fmt::Display for UnreadableRow {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} cannot be read; a newer version of sayso may have written it", self.0.escape_debug())
+    }
+}
+
+impl std::error::Error for UnreadableRow {}
+
+fn unreadable(place: Place, id: &str) -> Error {
+    Error::Corrupt(place, Some(Box::new(UnreadableRow(id.to_owned()))))
+}
+
+/// A stored question, with its deadline as it stands now.
+fn question(token: &str, record: &[u8], deadline: i64) -> Result<Question, Error> {
+    let read = || Question::parse_record(std::str::from_utf8(record).ok()?);
+    let mut question = read().ok_or_else(|| unreadable(Place::Question, token))?;
+    question.deadline = deadline;
+    Ok(question)
 }
 
 fn restored(stored: &journal::stored::OpenSubscription) -> Option<Subscription> {
