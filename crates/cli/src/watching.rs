@@ -1,8 +1,8 @@
-//! How whoever runs the hub sees what it does: the log, and a collector.
+//! How whoever runs the hub sees what it does: the log.
 
 use std::sync::Arc;
 
-use wire::observe::{Collector, Format, Kind, Level, Log, LogLimits, Observe, Otlp, OtlpLimits};
+use wire::observe::{Format, Kind, Level, Log, LogLimits, Observe};
 
 use crate::print::{in_words, tell};
 
@@ -14,9 +14,6 @@ pub(crate) struct Watching {
     /// How a line of the log looks: text or json.
     #[arg(long, value_name = "FORMAT", default_value = "text", value_parser = format)]
     log_format: Format,
-    /// Sends spans and metrics to this OpenTelemetry collector, by OTLP over HTTP.
-    #[arg(long, value_name = "URL", value_parser = collector)]
-    otlp: Option<Collector>,
 }
 
 impl Watching {
@@ -26,8 +23,7 @@ impl Watching {
         }
         let cannot = |error: std::io::Error| format!("cannot start a thread: {}", in_words(&error));
         let log = Log::start(self.log_level, self.log_format, LogLimits::default()).map_err(cannot)?;
-        let otlp = self.otlp.clone().map(|to| Otlp::start(to, OtlpLimits::default())).transpose();
-        Ok(Arc::new(Observe::new(log, otlp.map_err(cannot)?)))
+        Ok(Arc::new(Observe::new(log)))
     }
 }
 
@@ -51,8 +47,4 @@ fn level(word: &str) -> Result<Level, &'static str> {
 
 fn format(word: &str) -> Result<Format, &'static str> {
     Format::parse(word).ok_or("it is text or json")
-}
-
-fn collector(url: &str) -> Result<Collector, wire::observe::BadCollector> {
-    Collector::parse(url)
 }

@@ -1,7 +1,6 @@
-//! What whoever runs the hub sees: metrics, the log, health. What is sent to a collector is in `collector`, and that none of
-//! it tells what people say in `private`.
+//! What whoever runs the hub sees: metrics, the log, health. That none of it tells what people say is in
+//! `private`.
 
-mod collector;
 mod private;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -154,7 +153,7 @@ fn the_list_of_metrics_and_of_lines_in_the_document_is_the_real_one() {
         let first = |line: &str| Some(line.strip_prefix("| `")?.split('`').next()?.to_owned());
         section.lines().filter_map(first).collect::<BTreeSet<String>>()
     };
-    let hub = starts(&["--otlp", "http://127.0.0.1:9"]);
+    let hub = Hub::open();
     let page = hub.client().get("/metrics").body;
     let names = page.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split(' ').next());
     assert_eq!(section("Metrics"), names.map(str::to_owned).collect());
@@ -222,12 +221,7 @@ fn a_flood_does_not_fill_the_log() {
 
 #[test]
 fn bad_arguments_are_refused() {
-    for arguments in [
-        ["--log-level", "loud"],
-        ["--log-format", "xml"],
-        ["--otlp", "https://collector"],
-        ["--otlp", "collector:4318"],
-    ] {
+    for arguments in [["--log-level", "loud"], ["--log-format", "xml"]] {
         let run = std::process::Command::new(env!("CARGO_BIN_EXE_sayso"))
             .args(["serve", "--memory", "--open", "--listen", "127.0.0.1:0"])
             .args(arguments)

@@ -7,7 +7,6 @@ use std::time::{Duration, Instant, SystemTime};
 use journal::stored::{Alive, Remembered, StoredDecision, StoredEvent, StoredSession};
 use journal::{Entry, Error, Journal, Position, Retention, Trimmed};
 
-use super::otlp::{Span, Trace};
 use super::{Kind, Level, Observe};
 
 /// How often its size is looked at, at most.
@@ -50,12 +49,6 @@ impl Journal for Watched {
         if self.observe.log.is_on(Level::Debug) {
             let fields = [("entries", &*batch.len().to_string()), ("micros", &took.as_micros().to_string())];
             self.observe.log.entry(Level::Debug, Kind::Commit, &fields);
-        }
-        if let Some(otlp) = &self.observe.otlp {
-            let entries = i64::try_from(batch.len()).unwrap_or(i64::MAX);
-            let span = Span::new("turn commit".to_owned(), Trace::new(None), begun_at, begun_at + took)
-                .with_number("sayso.entries", entries);
-            otlp.give(if done.is_err() { span.failed() } else { span });
         }
         if self.sized.elapsed() >= SIZED {
             self.sized = Instant::now();

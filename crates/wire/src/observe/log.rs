@@ -119,8 +119,6 @@ kinds! {
     Request "request" "A request was answered.",
     Commit "commit" "A turn was written.",
     Said "said" "What was said, as it came.",
-    OtlpAway "otlp.away" "The collector does not answer; what is for it is dropped and counted.",
-    OtlpBack "otlp.back" "The collector answers again.",
     LeftOut "log.left_out" "So many lines of a kind were left out.",
 }
 

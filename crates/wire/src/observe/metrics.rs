@@ -1,4 +1,4 @@
-//! All numbers, as families of samples: what Prometheus reads and what a collector is sent.
+//! All numbers, as families of samples, as Prometheus reads them.
 
 use std::time::SystemTime;
 
@@ -165,11 +165,6 @@ pub(super) fn families(observe: &Observe) -> Vec<Family> {
         gauge(counters.connections_open.get()),
     );
     add("sayso_log_lines_left_out", "Lines left out of the log.", counter(observe.log.left_out()));
-    if let Some(otlp) = &observe.otlp {
-        add("sayso_otlp_spans_sent", "Spans that the collector took.", counter(otlp.sent()));
-        add("sayso_otlp_spans_dropped", "Spans that were dropped.", counter(otlp.dropped()));
-        add("sayso_otlp_failures", "Requests to the collector that failed.", counter(otlp.failures()));
-    }
     all
 }
 

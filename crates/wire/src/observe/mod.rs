@@ -1,11 +1,10 @@
 //! How an operator sees what the hub does. Nothing that an agent or a person said is in any of it, but for the log at `trace`.
 //!
-//! - [`Observe`]: the one thing that all parts of the wire tell what happens; it counts, logs and traces.
+//! - [`Observe`]: the one thing that all parts of the wire tell what happens; it counts and logs.
 //! - [`Log`]: lines on standard error, bounded.
 //! - `counters`, `histogram`: the wire's numbers; those of the hub are [`hub::Counters`].
 //! - `metrics`: all numbers as families, and as Prometheus text in `exposition`.
 //! - `journal`: a journal that is watched while it commits.
-//! - `otlp`: spans and metrics to a collector, by OTLP over HTTP with JSON.
 
 mod counters;
 mod exposition;
@@ -14,7 +13,6 @@ mod journal;
 mod log;
 mod metrics;
 mod notes;
-mod otlp;
 mod process;
 mod route;
 
@@ -24,12 +22,9 @@ use std::time::{Instant, SystemTime};
 pub(crate) use counters::{Sent, Wire};
 pub use exposition::Exposition;
 pub use log::{Format, Kind, Level, Log, LogLimits};
-pub use otlp::{BadCollector, Collector, Otlp, OtlpLimits};
 
 use self::counters::Counters;
 use self::histogram::Histogram;
-use self::notes::Questions;
-use self::otlp::{Span, Trace};
 use crate::http::{Head, Response};
 
 /// What is told of everything that happens on the wire, and shows it to whoever runs the hub.
@@ -37,12 +32,10 @@ use crate::http::{Head, Response};
 pub struct Observe {
     /// The log.
     pub log: Log,
-    otlp: Option<Otlp>,
     counters: Counters,
     hub: OnceLock<Arc<hub::Counters>>,
     sent: OnceLock<Arc<Sent>>,
     storage: Arc<Storage>,
-    questions: Questions,
     begun: Instant,
     begun_at: SystemTime,
 }
@@ -75,21 +68,19 @@ impl Default for Storage {
 
 impl Default for Observe {
     fn default() -> Self {
-        Self::new(Log::silent(), None)
+        Self::new(Log::silent())
     }
 }
 
 impl Observe {
-    /// Shows through this log, and to a collector if there is one.
-    pub fn new(log: Log, otlp: Option<Otlp>) -> Self {
+    /// Reports through this log.
+    pub fn new(log: Log) -> Self {
         Self {
             log,
-            otlp,
             counters: Counters::default(),
             hub: OnceLock::new(),
             sent: OnceLock::new(),
             storage: Arc::default(),
-            questions: Questions::default(),
             begun: Instant::now(),
             begun_at: SystemTime::now(),
         }
@@ -110,19 +101,13 @@ impl Observe {
         form.write(&metrics::families(self))
     }
 
-    /// What is due by the clock: lines that tell what was left out, metrics for the collector. Called once a second or so.
+    /// Writes the lines that are due by the clock: how many were left out. Called about once a second.
     pub fn tick(&self) {
         self.log.tick();
-        if let Some(otlp) = &self.otlp {
-            otlp.tick(|| metrics::families(self), &self.log);
-        }
     }
 
-    /// The end: what is known is written and sent, in bounded time.
+    /// Writes what is left, in bounded time.
     pub fn close(&self) {
-        if let Some(otlp) = &self.otlp {
-            otlp.close(&metrics::families(self), &self.log);
-        }
         self.log.close();
     }
 
@@ -136,8 +121,7 @@ impl Observe {
 
     /// A request has come in.
     pub(crate) fn request(&self, head: &Head) -> Asked<'_> {
-        let trace = self.otlp.as_ref().map(|_| (SystemTime::now(), Trace::new(head.header("traceparent"))));
-        Asked { observe: self, route: route::template(&head.path), method: head.method.word(), trace }
+        Asked { observe: self, route: route::template(&head.path), method: head.method.word() }
     }
 
     /// A request that could not be read was answered.
@@ -191,13 +175,12 @@ pub(crate) struct Asked<'o> {
     observe: &'o Observe,
     route: &'static str,
     method: &'static str,
-    trace: Option<(SystemTime, Trace)>,
 }
 
 impl Asked<'_> {
     /// It was answered with this status.
     pub(crate) fn answered(self, status: u16) {
-        let Self { observe, route, method, trace } = self;
+        let Self { observe, route, method } = self;
         observe.counters.requests.one(&[route, class(status)]);
         let text = status.to_string();
         match status {
@@ -212,15 +195,6 @@ impl Asked<'_> {
             Kind::Request,
             &[("method", method), ("route", route), ("status", &text)],
         );
-        if let (Some((begun, trace)), Some(otlp)) = (trace, &observe.otlp) {
-            let name = format!("{method} {route}");
-            let span = Span::new(name, trace, begun, SystemTime::now())
-                .server()
-                .with("http.request.method", method)
-                .with("http.route", route)
-                .with_number("http.response.status_code", i64::from(status));
-            otlp.give(if status >= 500 { span.failed() } else { span });
-        }
     }
 }
 

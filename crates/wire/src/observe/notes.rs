@@ -1,22 +1,10 @@
-//! The hub's notes: lines in the log, and the life of a question as a span.
-
-use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
-use std::time::SystemTime;
+//! The hub's notes as lines of the log.
 
 use hub::ListenerId;
 use hub::watch::Note;
 use seal::Digest;
 
-use super::otlp::{Span, Trace};
 use super::{Kind, Level, Observe};
-
-/// When each open question was asked, by the short form of its token; only where there is a collector.
-#[derive(Debug, Default)]
-pub(super) struct Questions(Mutex<HashMap<String, SystemTime>>);
-
-/// So many open questions are timed at most.
-const TIMED: usize = 8_192;
 
 impl Observe {
     /// Something happened in the hub.
@@ -39,7 +27,6 @@ impl Observe {
             Note::StoredAgain => (Level::Info, Kind::StorageGood),
             _ => return,
         };
-        self.time_question(note);
         if !self.log.is_on(level) {
             return;
         }
@@ -83,24 +70,6 @@ impl Observe {
 
     fn listeners(&self) -> u64 {
         self.hub.get().map_or(0, |hub| hub.listeners.get())
-    }
-
-    fn time_question(&self, note: &Note) {
-        let Some(otlp) = &self.otlp else { return };
-        let mut asked = self.questions.0.lock().unwrap_or_else(PoisonError::into_inner);
-        match note {
-            Note::QuestionAsked { token, .. } if asked.len() < TIMED => {
-                asked.insert(short(token), SystemTime::now());
-            }
-            Note::QuestionResolved { token, by } => {
-                let question = short(token);
-                if let Some(begun) = asked.remove(&question) {
-                    let span = Span::new("question".to_owned(), Trace::new(None), begun, SystemTime::now());
-                    otlp.give(span.with("sayso.question", &question).with("sayso.by", by));
-                }
-            }
-            _ => {}
-        }
     }
 }
 
