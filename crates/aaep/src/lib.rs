@@ -7,6 +7,7 @@
 //! - [`message`]: the handshake, the replies and the producer's manifest.
 //! - [`rule`]: the rule book. Every finding anywhere in sayso names one of its rules.
 //! - [`check`]: whether one event or message is lawful, in the strict face or the receiving one.
+//! - [`secret`]: secrets in text for people, for the check and for redaction.
 //! - [`session`]: whether events are lawful in their order, and what a session is waiting for.
 //! - [`consent`]: open questions, whose answers count, and what they cover.
 //! - [`recording`]: many sessions in one stream.
@@ -29,6 +30,7 @@ pub mod record;
 pub mod recording;
 pub mod rule;
 pub mod schema;
+pub mod secret;
 pub mod session;
 pub mod shape;
 

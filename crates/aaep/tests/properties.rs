@@ -5,12 +5,13 @@
 mod support;
 
 use aaep::Timestamp;
-use aaep::check::{Validator, find_secret};
+use aaep::check::Validator;
 use aaep::event::Event;
 use aaep::form::{is_language_tag, is_uri};
 use aaep::json::{Problem, Tape};
 use aaep::message::Message;
 use aaep::rule::{Face, Findings};
+use aaep::secret::find_secrets;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -268,7 +269,7 @@ fn try_everything(texts: &[String]) {
         if let Some(message) = Message::parse(text) {
             let _ = message.to_json();
         }
-        let _ = (find_secret(text), is_uri(text), is_language_tag(text), Timestamp::parse(text));
+        let _ = (find_secrets(text).count(), is_uri(text), is_language_tag(text), Timestamp::parse(text));
         let _ = aaep::json::unescape(text);
     }
     Validator::refuse_empty(&mut Findings::new(Face::Strict));

@@ -17,7 +17,6 @@ mod members;
 mod message;
 mod path;
 mod payload;
-mod secret;
 mod sound;
 mod spoken;
 mod step;
@@ -27,7 +26,6 @@ mod value;
 use std::borrow::Cow;
 
 pub(crate) use extension::SAYSO;
-pub use secret::find_secret;
 pub(crate) use sound::is_sound;
 pub use spoken::is_of_both_directions;
 

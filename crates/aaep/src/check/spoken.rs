@@ -6,9 +6,9 @@ use unicode_normalization::char::{
 use unicode_normalization::{IsNormalized, is_nfc_quick};
 
 use super::path::Path;
-use super::secret::find_secret;
 use crate::json::Value;
 use crate::rule::{self, Findings};
+use crate::secret::{self, find_secrets};
 use seal::Timestamp;
 
 /// What has been heard so far of one event.
@@ -41,14 +41,14 @@ pub(super) fn check(
         unusual(&text, path, heard, findings);
     }
     if signs.secret
-        && let Some(kind) = find_secret(&text)
+        && let Some(secret) = find_secrets(&text).next()
     {
         let rule = match name {
             "args_summary" => rule::SECRET_IN_ARGS,
             "request_text" => rule::SECRET_IN_REQUEST,
             _ => rule::SECRET,
         };
-        findings.push(rule, path.pointer(), format!("this looks like {kind}"));
+        findings.push(rule, path.pointer(), format!("this looks like {}", secret.kind));
     }
     if signs.markup && has_language_markup(&text) {
         findings.push(rule::LANGUAGE_MARKUP, path.pointer(), String::new());
@@ -74,38 +74,28 @@ fn signs(bytes: &[u8]) -> Signs {
     let mut last = [0; 16];
     last[..rest.len()].copy_from_slice(rest);
     all.add(&last);
-    Signs { secret: all.marks != 0 || all.digits >= 12, markup: all.angles != 0, delete: all.deletes != 0 }
+    Signs { secret: all.secret.secret(), markup: all.angles != 0, delete: all.deletes != 0 }
 }
 
 #[derive(Default)]
 struct Counts {
-    marks: u8,
+    secret: secret::Signs,
     angles: u8,
     deletes: u8,
-    digits: u32,
 }
 
 impl Counts {
     /// Sixteen bytes at once.
     #[inline]
     fn add(&mut self, block: &[u8; 16]) {
-        let (mut marks, mut angles, mut deletes, mut digits) = (0, 0, 0, 0);
+        self.secret.add(block);
+        let (mut angles, mut deletes) = (0, 0);
         for byte in block {
-            marks |= u8::from(*byte == b'-')
-                | u8::from(*byte == b'_')
-                | u8::from(*byte == b':')
-                | u8::from(*byte == b'=')
-                | u8::from(*byte == b'J')
-                | u8::from(*byte == b'K')
-                | u8::from(*byte == b'B');
             angles |= u8::from(*byte == b'<');
             deletes |= u8::from(*byte == 0x7F);
-            digits += u8::from(byte.wrapping_sub(b'0') < 10);
         }
-        self.marks |= marks;
         self.angles |= angles;
         self.deletes |= deletes;
-        self.digits += u32::from(digits);
     }
 }
 

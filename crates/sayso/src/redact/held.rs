@@ -1,6 +1,8 @@
 //! Text in pieces: what may be the beginning of a secret waits for the rest.
 
-use super::{Cleaner, secrets};
+use aaep::secret::judged_prefix;
+
+use super::Cleaner;
 
 /// The end of a text that may go on.
 #[derive(Debug, Default)]
@@ -20,7 +22,7 @@ impl Held {
     /// Takes a piece, and gives what can be told now.
     pub(crate) fn push(&mut self, piece: &str, complete: bool, cleaner: &Cleaner) -> String {
         self.0.push_str(piece);
-        let cut = if complete { self.0.len() } else { secrets::settled(&self.0, MOST) };
+        let cut = if complete { self.0.len() } else { judged_prefix(&self.0, MOST) };
         let rest = self.0.split_off(cut);
         let whole = std::mem::replace(&mut self.0, rest);
         if self.0.len() > 2 * MOST {

@@ -1,9 +1,8 @@
 //! Secrets do not get into what people hear.
 //!
-//! - `secrets`: what counts as one, and where it begins and ends; `card`: numbers of cards.
-//! - `held`: the same for text that comes in pieces.
+//! - `secrets`: the redactor for whole texts; the patterns are in `aaep::secret`.
+//! - `held`: the same for text that arrives in pieces.
 
-mod card;
 mod held;
 mod secrets;
 
