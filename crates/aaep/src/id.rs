@@ -7,6 +7,7 @@ use std::ops::Deref;
 use std::str::FromStr;
 use std::sync::Arc;
 
+use data_encoding::HEXLOWER;
 use seal::Random;
 
 use crate::form::is_id;
@@ -167,16 +168,12 @@ impl Hash for Short {
 fn hex<T: for<'t> From<&'t str>>(prefix: &str, random: &mut impl Random) -> T {
     let mut bytes = [0; 16];
     random.fill(&mut bytes);
-    let digit = |digit: u8| char::from(b"0123456789abcdef"[usize::from(digit & 15)]);
-    let digits = bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(*byte)]);
-    // Written where it is not kept, so that keeping it is all that needs memory.
+    // Written on the stack, so that only keeping it needs memory.
     let mut text = [0; 8 + 32];
-    let mut end = 0;
-    for (place, letter) in text.iter_mut().zip(prefix.chars().chain(digits)) {
-        *place = letter as u8;
-        end += 1;
-    }
-    T::from(&String::from_utf8_lossy(&text[..end]))
+    let (start, rest) = text.split_at_mut(prefix.len());
+    start.copy_from_slice(prefix.as_bytes());
+    HEXLOWER.encode_mut(&bytes, &mut rest[..32]);
+    T::from(std::str::from_utf8(&text[..prefix.len() + 32]).unwrap_or_default())
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use data_encoding::{HEXLOWER, HEXLOWER_PERMISSIVE};
 use seal::Random;
 
 /// A text that is not the name it should be.
@@ -68,21 +69,11 @@ fn read_uuid7(text: &str) -> Option<[u8; 16]> {
     if text.len() != 36 || HYPHENS.iter().any(|at| text[*at] != b'-') {
         return None;
     }
-    let mut bytes = [0; 16];
-    let mut digits = text.iter().enumerate().filter(|(at, _)| !HYPHENS.contains(at)).map(|(_, digit)| *digit);
-    for byte in &mut bytes {
-        *byte = digit(digits.next()?)? << 4 | digit(digits.next()?)?;
-    }
+    let (mut digits, mut bytes) = ([0; 32], [0; 16]);
+    let found = text.iter().enumerate().filter(|(at, _)| !HYPHENS.contains(at));
+    digits.iter_mut().zip(found).for_each(|(digit, (_, found))| *digit = *found);
+    HEXLOWER_PERMISSIVE.decode_mut(&digits, &mut bytes).ok()?;
     (bytes[6] >> 4 == 7 && bytes[8] >> 6 == 2).then_some(bytes)
-}
-
-fn digit(byte: u8) -> Option<u8> {
-    match byte {
-        b'0'..=b'9' => Some(byte - b'0'),
-        b'a'..=b'f' => Some(byte - b'a' + 10),
-        b'A'..=b'F' => Some(byte - b'A' + 10),
-        _ => None,
-    }
 }
 
 fn uuid7(millis: i64, random: &mut impl Random) -> [u8; 16] {
@@ -95,17 +86,10 @@ fn uuid7(millis: i64, random: &mut impl Random) -> [u8; 16] {
 }
 
 fn write_uuid(f: &mut fmt::Formatter<'_>, bytes: &[u8; 16]) -> fmt::Result {
-    let mut text = [b'-'; 36];
-    let mut at = 0;
-    for byte in bytes {
-        if HYPHENS.contains(&at) {
-            at += 1;
-        }
-        text[at] = b"0123456789abcdef"[usize::from(byte >> 4)];
-        text[at + 1] = b"0123456789abcdef"[usize::from(byte & 15)];
-        at += 2;
-    }
-    f.write_str(std::str::from_utf8(&text).unwrap_or(""))
+    let mut digits = [0; 32];
+    let digits = HEXLOWER.encode_mut_str(bytes, &mut digits);
+    let [a, b, c, d, e] = [0..8, 8..12, 12..16, 16..20, 20..32].map(|part| &digits[part]);
+    write!(f, "{a}-{b}-{c}-{d}-{e}")
 }
 
 macro_rules! names {

@@ -2,34 +2,31 @@
 
 use std::fmt;
 
+use data_encoding::HEXLOWER;
+
 pub(crate) fn write(f: &mut fmt::Formatter<'_>, bytes: &[u8]) -> fmt::Result {
-    let mut text = [0; 128];
-    let mut used = 0;
-    for byte in bytes.iter().take(64) {
-        text[used] = b"0123456789abcdef"[usize::from(byte >> 4)];
-        text[used + 1] = b"0123456789abcdef"[usize::from(byte & 15)];
-        used += 2;
-    }
-    f.write_str(std::str::from_utf8(&text[..used]).unwrap_or(""))
+    fmt::Display::fmt(&HEXLOWER.encode_display(bytes), f)
 }
 
 /// Reads exactly `N` bytes; capital letters are refused, so that a value has one text.
 pub(crate) fn read<const N: usize>(text: &str) -> Option<[u8; N]> {
-    let digits = text.as_bytes();
-    if digits.len() != N * 2 {
+    let mut bytes = [0; N];
+    if text.len() != 2 * N {
         return None;
     }
-    let mut bytes = [0; N];
-    for (byte, pair) in bytes.iter_mut().zip(digits.chunks_exact(2)) {
-        *byte = digit(pair[0])? << 4 | digit(pair[1])?;
-    }
+    HEXLOWER.decode_mut(text.as_bytes(), &mut bytes).ok()?;
     Some(bytes)
 }
 
-fn digit(byte: u8) -> Option<u8> {
-    match byte {
-        b'0'..=b'9' => Some(byte - b'0'),
-        b'a'..=b'f' => Some(byte - b'a' + 10),
-        _ => None,
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_has_one_text() {
+        assert_eq!(read("00ff"), Some([0, 255]));
+        for wrong in ["00f", "00ff0", "00FF", "0 ff", "00fg", "00é", ""] {
+            assert_eq!(read::<2>(wrong), None, "{wrong}");
+        }
     }
 }

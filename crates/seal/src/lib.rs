@@ -11,7 +11,6 @@
 //! - [`private`]: files that only their owner can read.
 //! - [`Keys`]: an agent's keys, in a file that only its owner can read.
 //! - [`MacKey`]: to know again what we have given out.
-//! - [`ByMade`]: tables by names that we made ourselves.
 //!
 //! No clock is read here; time comes in as an argument.
 
@@ -29,7 +28,6 @@ pub mod jws;
 mod key_file;
 mod keys;
 mod mac;
-mod made;
 pub mod private;
 mod random;
 mod timestamp;
@@ -42,7 +40,6 @@ pub use harmless::harmless;
 pub use jwk::{Jwk, JwkError};
 pub use keys::{KeyFileError, Keys};
 pub use mac::MacKey;
-pub use made::{ByMade, MadeHasher};
 pub use random::{Random, SystemRandom};
 pub use timestamp::{Timestamp, TimestampError};
 pub use unix_millis::UnixMillis;

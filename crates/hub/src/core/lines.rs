@@ -7,7 +7,7 @@ use aaep::ReplyToken;
 use aaep::event::{CancelledBy, Event, Payload};
 use aaep::json::{Tape, Writer};
 use journal::Position;
-use seal::ByMade;
+use rustc_hash::FxHashMap;
 
 use super::agent::GONE;
 use super::ask::stored;
@@ -17,8 +17,8 @@ use crate::{LineId, Principal};
 
 #[derive(Default)]
 pub(super) struct Lines {
-    followers: ByMade<Box<str>, Vec<LineId>>,
-    follows: ByMade<LineId, HashSet<Box<str>>>,
+    followers: FxHashMap<Box<str>, Vec<LineId>>,
+    follows: FxHashMap<LineId, HashSet<Box<str>>>,
 }
 
 impl Lines {

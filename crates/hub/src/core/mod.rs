@@ -38,7 +38,8 @@ use aaep::consent::{Decided, Questions};
 use aaep::event::{Event, Producer};
 use aaep::negotiate::Offer;
 use journal::Journal;
-use seal::{ByMade, Random};
+use rustc_hash::FxHashMap;
+use seal::Random;
 
 use crate::command::{Answer, Command, Notice, Output, Request, RequestId};
 use crate::delivery::Frame;
@@ -75,7 +76,7 @@ pub struct Core {
     limits: Limits,
     offer: Offer,
     validator: Validator,
-    sessions: ByMade<Box<str>, agent::Live>,
+    sessions: FxHashMap<Box<str>, agent::Live>,
     subscriptions: HashMap<Box<str>, Subscription>,
     known: Known,
     /// Sessions that were left when the process before this one ended.
@@ -168,7 +169,7 @@ impl Core {
             limits,
             offer: Offer::new(producer),
             validator: Validator::new(),
-            sessions: ByMade::default(),
+            sessions: FxHashMap::default(),
             subscriptions: HashMap::new(),
             known: Known::default(),
             orphans: HashSet::new(),

@@ -6,7 +6,7 @@ mod trim;
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 
-use seal::ByMade;
+use rustc_hash::FxHashMap;
 
 use crate::stored::{
     Alive, OpenQuestion, OpenSession, OpenSubscription, Remembered, Spending, StoredDecision, StoredEvent,
@@ -19,7 +19,7 @@ use crate::{Conflict, Entry, Error, Journal, Position, Retention, Trimmed};
 pub struct Memory {
     events: BTreeMap<Position, Event>,
     /// Ids are made by the caller and by no stranger.
-    ids: ByMade<Arc<str>, Position>,
+    ids: FxHashMap<Arc<str>, Position>,
     sessions: BTreeMap<String, Kept>,
     opened: u64,
     questions: BTreeMap<String, Question>,

@@ -5,7 +5,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Instant;
 
-use seal::ByMade;
+use rustc_hash::FxHashMap;
 use tokio::sync::{oneshot, watch};
 
 use super::orders::WeakOrders;
@@ -20,8 +20,8 @@ use crate::track::{Intent, Last, Track};
 pub(crate) struct Desk {
     orders: WeakOrders,
     number: Number,
-    sessions: ByMade<Arc<str>, Live>,
-    calls: ByMade<Number, OnItsWay>,
+    sessions: FxHashMap<Arc<str>, Live>,
+    calls: FxHashMap<Number, OnItsWay>,
     /// Questions that are not resolved, by their tokens.
     asked: HashMap<String, (Arc<str>, Option<Reply>)>,
     settling: Vec<oneshot::Sender<()>>,
@@ -73,8 +73,8 @@ impl Desk {
         Self {
             orders,
             number: 0,
-            sessions: ByMade::default(),
-            calls: ByMade::default(),
+            sessions: FxHashMap::default(),
+            calls: FxHashMap::default(),
             asked: HashMap::new(),
             settling: Vec::new(),
             lost: false,

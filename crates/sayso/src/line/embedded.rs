@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use hub::Principal;
 use hub::command::{Answer, Command, Notice, RequestId};
-use seal::ByMade;
+use rustc_hash::FxHashMap;
 use wire::{Bridge, Told as Heard};
 
 use super::{Call, Line, Number, Told};
@@ -21,7 +21,7 @@ pub(crate) struct Embedded {
     bridge: Bridge,
     line: wire::Line,
     who: Principal,
-    numbers: ByMade<RequestId, Number>,
+    numbers: FxHashMap<RequestId, Number>,
     /// Calls that the hub did not take: it is gone.
     untaken: Vec<Number>,
     /// The hub is another's, and stays when this goes.
@@ -37,7 +37,7 @@ impl Embedded {
             bridge: bridge.clone(),
             line: bridge.line(UNTOLD),
             who,
-            numbers: ByMade::default(),
+            numbers: FxHashMap::default(),
             untaken: Vec::new(),
             guest: false,
             ask: wire::Line::ask,

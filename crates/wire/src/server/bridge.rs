@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use hub::command::{Answer, Command, Output, Request, RequestId};
 use hub::{Core, Engine, LineId, ListenerId, Principal};
-use seal::ByMade;
+use rustc_hash::FxHashMap;
 use tokio::sync::{OwnedRwLockReadGuard, RwLock, oneshot};
 
 use super::told::{Told, Untaken};
@@ -29,8 +29,8 @@ pub struct Bridge {
 /// Who is told what the hub says.
 #[derive(Default)]
 struct Waiting {
-    asked: ByMade<RequestId, Asker>,
-    lines: ByMade<LineId, Untaken>,
+    asked: FxHashMap<RequestId, Asker>,
+    lines: FxHashMap<LineId, Untaken>,
 }
 
 enum Asker {
