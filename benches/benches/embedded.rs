@@ -11,6 +11,7 @@ use aaep::shape::{Limits, Shaper, Wants};
 use aaep::{Received, json::Writer};
 use sayso::{Hub, Progress, Session};
 use sayso_benches::load::{Agent, Ears, Process, Scale, Server};
+use seal::UnixMillis;
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 use tokio::sync::{mpsc, oneshot};
 
@@ -263,7 +264,7 @@ fn shaped(name: &str, boundaries: Vec<Boundary>, outputs: usize, send: &Cost) {
             let (since, region) = (Instant::now(), Region::new(ALLOCATOR));
             shaper.push(event);
             let mut left = 0;
-            while let Some(out) = shaper.pull(0) {
+            while let Some(out) = shaper.pull(UnixMillis::new(0)) {
                 drop(black_box(out));
                 left += 1;
             }

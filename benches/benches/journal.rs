@@ -9,6 +9,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use journal::{Entry, Journal, Position, Settings, Sqlite};
+use seal::UnixMillis;
 use tempfile::TempDir;
 
 const BODY: usize = 700;
@@ -133,8 +134,13 @@ impl Log {
         let mut journal = Sqlite::open(path, &Settings::default()).unwrap();
         let sessions: Vec<String> = (0..SESSIONS).map(|number| format!("session_{number}")).collect();
         for id in &sessions {
-            let opened =
-                Entry::SessionOpened { id, agent: "bench", principal: "bench", lease: 0, record: b"{}" };
+            let opened = Entry::SessionOpened {
+                id,
+                agent: "bench",
+                principal: "bench",
+                lease: UnixMillis::new(0),
+                record: b"{}",
+            };
             journal.commit(&[opened]).unwrap();
         }
         Self { journal, ids, last: 0, sessions }
@@ -148,7 +154,7 @@ impl Log {
                 position: Position::new(number),
                 session: &self.sessions[(number % SESSIONS) as usize],
                 event_id,
-                at: number.cast_signed(),
+                at: UnixMillis::new(number.cast_signed()),
                 critical: false,
                 body: &[b'a'; BODY],
             })

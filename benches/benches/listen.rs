@@ -8,8 +8,9 @@ use aaep::event::Event;
 use aaep::json::Writer;
 use listen::{Ear, Limits, Tastes};
 use sayso_benches::load::Scale;
+use seal::UnixMillis;
 
-const NOW: i64 = 1_779_631_200_000;
+const NOW: UnixMillis = UnixMillis::new(1_779_631_200_000);
 
 fn main() {
     let scale = Scale::of_arguments();

@@ -4,7 +4,7 @@ use asp::message::{Accept, Body, Cards, Inform, InformType, Others, Propose, Tru
 use asp::session::{Judgement, Rules};
 use asp::{AgentUri, Card, Level, Limits, Participant, Profile, ProposalId, Reference, Setup};
 use seal::json::Raw;
-use seal::{Keys, SystemRandom};
+use seal::{Keys, SystemRandom, UnixMillis};
 
 /// Two agents.
 #[derive(Debug)]
@@ -15,7 +15,7 @@ pub struct Pair {
 }
 
 /// When conversations begin.
-pub const START: i64 = 1_767_603_600_000;
+pub const START: UnixMillis = UnixMillis::new(1_767_603_600_000);
 
 #[allow(
     clippy::unwrap_used,
@@ -68,7 +68,7 @@ impl Pair {
     /// Two participants that know each other, and the messages it took.
     pub fn introduced(&self) -> ([Participant; 2], Vec<String>) {
         let mut sides = [self.participant(0), self.participant(1)];
-        sides[0].invite(&self.cards[1], START, &mut SystemRandom).unwrap();
+        sides[0].invite(&self.cards[1], UnixMillis::new(START.get()), &mut SystemRandom).unwrap();
         let invitation = ProposalId::parse("prop_inv_1").unwrap();
         let talk: [(usize, Body); 4] = [
             (
@@ -93,8 +93,10 @@ impl Pair {
         ];
         let mut lines = Vec::new();
         for (at, body) in talk {
-            let sent = sides[at].send(body, START, &mut SystemRandom).unwrap();
-            sides[1 - at].receive(&sent.text, Judgement::default(), START, &mut SystemRandom).unwrap();
+            let sent = sides[at].send(body, UnixMillis::new(START.get()), &mut SystemRandom).unwrap();
+            sides[1 - at]
+                .receive(&sent.text, Judgement::default(), UnixMillis::new(START.get()), &mut SystemRandom)
+                .unwrap();
             lines.push(sent.text.to_string());
         }
         (sides, lines)
@@ -105,7 +107,13 @@ impl Pair {
         let (mut sides, mut lines) = self.introduced();
         let body = told();
         while lines.len() < messages {
-            lines.push(sides[0].send(body.clone(), START, &mut SystemRandom).unwrap().text.to_string());
+            lines.push(
+                sides[0]
+                    .send(body.clone(), UnixMillis::new(START.get()), &mut SystemRandom)
+                    .unwrap()
+                    .text
+                    .to_string(),
+            );
         }
         let bytes = lines.iter().map(String::len).sum::<usize>() / lines.len();
         (lines, bytes)

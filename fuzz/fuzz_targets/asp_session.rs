@@ -6,6 +6,7 @@
 
 #![no_main]
 
+use seal::UnixMillis;
 use asp::machine::{Reading, Role, State};
 use asp::message::Body;
 use asp::session::{Incoming, Judgement, Party, Rules, Session};
@@ -29,7 +30,7 @@ fuzz_target!(|text: &str| {
     }
 });
 
-fn play(session: &mut Session, now: &mut i64, line: &str) {
+fn play(session: &mut Session, now: &mut UnixMillis, line: &str) {
     let mut words = line.splitn(4, ' ');
     let (who, passed) = (words.next().unwrap_or(""), words.next().unwrap_or(""));
     *now = now.saturating_add(passed.parse::<i32>().unwrap_or(0).into());

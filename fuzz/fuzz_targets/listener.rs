@@ -5,6 +5,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use seal::UnixMillis;
 use aaep::event::{Event, EventType, Urgency};
 use libfuzzer_sys::fuzz_target;
 use listen::client::{Block, Parser};
@@ -59,7 +60,7 @@ fn read<'b>(pieces: impl Iterator<Item = &'b [u8]>) -> Vec<Block> {
 }
 
 /// What is said now, which is harmless.
-fn heard(ear: &mut Ear, now: i64) -> Vec<Announcement> {
+fn heard(ear: &mut Ear, now: UnixMillis) -> Vec<Announcement> {
     let said: Vec<_> = std::iter::from_fn(|| ear.next(now)).collect();
     for line in said.iter().flat_map(Announcement::lines) {
         let word = line.split(':').next().unwrap_or_default();
@@ -70,7 +71,7 @@ fn heard(ear: &mut Ear, now: i64) -> Vec<Announcement> {
 }
 
 /// What is said as time goes by, until there is nothing more to wait for.
-fn rest(ear: &mut Ear, now: &mut i64) -> Vec<Announcement> {
+fn rest(ear: &mut Ear, now: &mut UnixMillis) -> Vec<Announcement> {
     let mut said = Vec::new();
     for _ in 0..100_000 {
         let Some(due) = ear.next_deadline() else { return said };

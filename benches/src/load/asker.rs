@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use seal::UnixMillis;
+
 use super::agent::member;
 use super::{Agent, Hub, Server, micros, question};
 
@@ -50,7 +52,8 @@ impl Asker {
         self.waits.send(&Agent::request(address, "GET", &wait, ""));
         std::thread::sleep(think);
         let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
-        let at = seal::Timestamp::from_unix_millis(i64::try_from(now.as_millis()).unwrap()).unwrap();
+        let at = seal::Timestamp::from_unix_millis(UnixMillis::new(i64::try_from(now.as_millis()).unwrap()))
+            .unwrap();
         let reply = format!(
             r#"{{"type":"confirmation.reply","reply_token":"{token}","decision":"reject","subscription_id":"{subscription}","timestamp":"{at}"}}"#
         );

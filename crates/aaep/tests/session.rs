@@ -11,6 +11,7 @@ use aaep::recording::{Limits, Place, Recording, Sequence};
 use aaep::rule::{Face, Findings};
 use aaep::session::{Body, Confirmation, End, MoreTime, Resolution, Session, Step, Waiting};
 use aaep::{ReplyToken, SessionId, SubscriptionId, Timestamp};
+use seal::UnixMillis;
 
 const TOKEN: &str = "rpl_4f8a2e7d9c1b6a3f";
 /// How long a question stays open here, in seconds.
@@ -54,7 +55,7 @@ fn waiting_for_names_what_is_open() {
     let answer = Waiting::Answer {
         token: TOKEN.into(),
         about: "Send the money".into(),
-        deadline_millis: Some(moment(31).unix_millis()),
+        deadline: Some(moment(31).unix_millis()),
     };
     let tool = Waiting::Tool { tool: "fetch".into(), call: Some("call_1".into()) };
     let output = Waiting::Output { id: Some("out_1".into()) };
@@ -457,9 +458,9 @@ fn is_asking(session: &Session) -> bool {
 }
 
 /// When the question's time is over.
-fn deadline(session: &Session) -> i64 {
+fn deadline(session: &Session) -> UnixMillis {
     let waiting = session.waiting_for();
-    let Some(Waiting::Answer { deadline_millis: Some(deadline), .. }) = waiting.first() else {
+    let Some(Waiting::Answer { deadline: Some(deadline), .. }) = waiting.first() else {
         panic!("no question is open: {waiting:?}")
     };
     *deadline

@@ -11,6 +11,7 @@ use aaep::message::{Boundary, Capabilities, CognitiveLoad, EventFilters};
 use aaep::negotiate::{Extension, Terms};
 use aaep::rule::Face;
 use aaep::shape::{Limits, Out, Wants};
+use seal::UnixMillis;
 use serde_json::{Value, json};
 
 use support::judge::errors;
@@ -46,7 +47,11 @@ fn an_event_that_needs_no_change_is_passed_on_as_it_is() {
     let mut agent = Agent::default();
     for wants in [Wants::default(), rate(10)] {
         let mut listener = Listener::new(wants);
-        for event in [agent.started(0, A), agent.tool(1, A), agent.progress(2, A, 40)] {
+        for event in [
+            agent.started(UnixMillis::new(0), A),
+            agent.tool(UnixMillis::new(1), A),
+            agent.progress(UnixMillis::new(2), A, 40),
+        ] {
             listener.until(listener.now + 1000);
             listener.push(&event);
             let last = listener.heard.last().unwrap();
@@ -62,11 +67,16 @@ fn filters_let_through_what_is_included_and_not_excluded() {
     filters.include = Some(vec!["aaep:agent.tool.*".to_owned(), "aaep:agent.session.started".to_owned()]);
     filters.exclude = Some(vec!["aaep:agent.tool.completed".to_owned()]);
     let mut listener = Listener::new(Wants { filters, ..Wants::default() });
-    listener.push(&agent.started(0, A));
-    listener.push(&agent.state(1, A, "idle", "calling_tool"));
-    listener.push(&agent.tool(2, A));
-    listener.push(&agent.says(3, A, "tool.completed", json!({ "tool": "search", "status": "success" })));
-    listener.push(&agent.chunk(4, A, "Hello.", true));
+    listener.push(&agent.started(UnixMillis::new(0), A));
+    listener.push(&agent.state(UnixMillis::new(1), A, "idle", "calling_tool"));
+    listener.push(&agent.tool(UnixMillis::new(2), A));
+    listener.push(&agent.says(
+        UnixMillis::new(3),
+        A,
+        "tool.completed",
+        json!({ "tool": "search", "status": "success" }),
+    ));
+    listener.push(&agent.chunk(UnixMillis::new(4), A, "Hello.", true));
     assert_eq!(listener.names(), ["session.started", "tool.invoked"]);
 }
 
@@ -91,34 +101,34 @@ fn criticals_pass_filters_and_the_rate() {
     filters.exclude = Some(vec!["*".to_owned()]);
     let mut listener = Listener::new(Wants { filters, ..rate(1) });
     for at in 0..50 {
-        listener.push(&agent.tool(at, A));
+        listener.push(&agent.tool(UnixMillis::new(at), A));
         listener.push(&agent.says(
-            at,
+            UnixMillis::new(at),
             A,
             "handoff.requested",
             json!({ "reason": "Too hard.", "target_kind": "human" }),
         ));
     }
     assert_eq!(listener.names(), ["handoff.requested"; 50]);
-    assert!(listener.heard.iter().all(|heard| heard.out.is_critical() && heard.at == 0));
+    assert!(listener.heard.iter().all(|heard| heard.out.is_critical() && heard.at == UnixMillis::new(0)));
 }
 
 #[test]
 fn a_question_is_withheld_from_who_cannot_answer_but_its_resolution_is_not() {
     let mut agent = Agent::default();
     let mut listener = Listener::new(Wants::default());
-    listener.push(&agent.state(0, A, "thinking", "awaiting_input"));
-    listener.push(&agent.question(1, A));
+    listener.push(&agent.state(UnixMillis::new(0), A, "thinking", "awaiting_input"));
+    listener.push(&agent.question(UnixMillis::new(1), A));
     let clarification = json!({
         "question": "Which?", "reply_token": format!("rpl_{:032x}", 8), "timeout_seconds": 60,
     });
-    listener.push(&agent.says(2, A, "awaiting.clarification", clarification.clone()));
-    listener.push(&agent.state(3, A, "awaiting_input", "thinking"));
+    listener.push(&agent.says(UnixMillis::new(2), A, "awaiting.clarification", clarification.clone()));
+    listener.push(&agent.state(UnixMillis::new(3), A, "awaiting_input", "thinking"));
     assert_eq!(listener.names(), ["state.changed", "state.changed"]);
 
     let mut able = Listener::new(rate(1));
-    able.push(&agent.question(4, A));
-    able.push(&agent.says(5, A, "awaiting.clarification", clarification));
+    able.push(&agent.question(UnixMillis::new(4), A));
+    able.push(&agent.says(UnixMillis::new(5), A, "awaiting.clarification", clarification));
     assert_eq!(able.names(), ["awaiting.confirmation", "awaiting.clarification"]);
 }
 
@@ -127,24 +137,24 @@ fn under_a_flood_a_question_comes_at_once_behind_the_state_that_leads_to_it() {
     let mut agent = Agent::default();
     let mut listener = Listener::new(rate(1));
     listener.now = START;
-    listener.push(&agent.started(0, B));
-    listener.push(&agent.started(0, A));
-    listener.push(&agent.state(0, A, "idle", "writing_output"));
-    listener.push(&agent.chunk(1, A, "I would do this now. Then", false));
+    listener.push(&agent.started(UnixMillis::new(0), B));
+    listener.push(&agent.started(UnixMillis::new(0), A));
+    listener.push(&agent.state(UnixMillis::new(0), A, "idle", "writing_output"));
+    listener.push(&agent.chunk(UnixMillis::new(1), A, "I would do this now. Then", false));
     for percent in 0..40 {
-        listener.push(&agent.progress(2, B, percent));
+        listener.push(&agent.progress(UnixMillis::new(2), B, percent));
     }
-    listener.push(&agent.progress(2, A, 50));
-    listener.push(&agent.state(3, A, "writing_output", "awaiting_input"));
+    listener.push(&agent.progress(UnixMillis::new(2), A, 50));
+    listener.push(&agent.state(UnixMillis::new(3), A, "writing_output", "awaiting_input"));
     listener.now = START + 4;
-    let question = agent.question(4, A);
+    let question = agent.question(UnixMillis::new(4), A);
     listener.push(&question);
     assert_eq!(
         listener.names(),
         ["session.started", "session.started", "state.changed", "state.changed", "awaiting.confirmation"]
     );
     assert!(matches!(&listener.heard[4].out, Out::Same(same) if Arc::ptr_eq(same, &question)));
-    listener.push(&agent.chunk(5, A, " rest.", true));
+    listener.push(&agent.chunk(UnixMillis::new(5), A, " rest.", true));
     listener.finish();
     let text: String = listener.chunks().into_iter().map(|(text, ..)| text).collect();
     assert_eq!(text, "I would do this now. Then rest.");
@@ -156,14 +166,14 @@ fn nothing_follows_an_end_even_a_critical_one() {
     let mut agent = Agent::default();
     let mut listener = Listener::new(rate(1));
     listener.now = START;
-    listener.push(&agent.started(0, A));
-    listener.push(&agent.state(1, A, "idle", "writing_output"));
-    listener.push(&agent.chunk(2, A, "One. Two. Thr", false));
-    listener.push(&agent.chunk(3, A, "", true));
-    listener.push(&agent.progress(4, A, 10));
+    listener.push(&agent.started(UnixMillis::new(0), A));
+    listener.push(&agent.state(UnixMillis::new(1), A, "idle", "writing_output"));
+    listener.push(&agent.chunk(UnixMillis::new(2), A, "One. Two. Thr", false));
+    listener.push(&agent.chunk(UnixMillis::new(3), A, "", true));
+    listener.push(&agent.progress(UnixMillis::new(4), A, 10));
     listener.now = START + 5;
     let failed = json!({ "error_category": "unknown", "summary_normal": "Failed." });
-    listener.push(&agent.says(5, A, "session.errored", failed));
+    listener.push(&agent.says(UnixMillis::new(5), A, "session.errored", failed));
     assert_eq!(
         listener.names(),
         ["session.started", "state.changed", "output.streaming", "progress.updated", "session.errored"]
@@ -175,16 +185,21 @@ fn nothing_follows_an_end_even_a_critical_one() {
 fn while_held_states_join_progress_is_replaced_and_tools_stay_as_they_are() {
     let mut agent = Agent::default();
     let mut listener = Listener::new(rate(1));
-    listener.push(&agent.started(0, A));
-    listener.push(&agent.state(1, A, "idle", "thinking"));
-    listener.push(&agent.progress(1, A, 10));
-    listener.push(&agent.state(2, A, "thinking", "calling_tool"));
-    listener.push(&agent.progress(3, A, 20));
-    listener.push(&agent.tool(4, A));
-    listener.push(&agent.says(5, A, "tool.completed", json!({ "tool": "search", "status": "success" })));
-    listener.push(&agent.state(6, A, "calling_tool", "thinking"));
-    listener.push(&agent.state(7, A, "thinking", "calling_tool"));
-    listener.push(&agent.tool(8, A));
+    listener.push(&agent.started(UnixMillis::new(0), A));
+    listener.push(&agent.state(UnixMillis::new(1), A, "idle", "thinking"));
+    listener.push(&agent.progress(UnixMillis::new(1), A, 10));
+    listener.push(&agent.state(UnixMillis::new(2), A, "thinking", "calling_tool"));
+    listener.push(&agent.progress(UnixMillis::new(3), A, 20));
+    listener.push(&agent.tool(UnixMillis::new(4), A));
+    listener.push(&agent.says(
+        UnixMillis::new(5),
+        A,
+        "tool.completed",
+        json!({ "tool": "search", "status": "success" }),
+    ));
+    listener.push(&agent.state(UnixMillis::new(6), A, "calling_tool", "thinking"));
+    listener.push(&agent.state(UnixMillis::new(7), A, "thinking", "calling_tool"));
+    listener.push(&agent.tool(UnixMillis::new(8), A));
     listener.finish();
     assert_eq!(
         listener.names(),
@@ -201,21 +216,26 @@ fn while_held_states_join_progress_is_replaced_and_tools_stay_as_they_are() {
     assert_eq!((&joined["from_state"], &joined["to_state"]), (&json!("idle"), &json!("calling_tool")));
     assert_eq!(listener.heard[2].json()["progress"]["percent"], 20);
     let times: Vec<_> = listener.heard.iter().map(|heard| heard.at).collect();
-    assert_eq!(times, [0, 1000, 2000, 3000, 4000, 5000]);
+    assert_eq!(times, [0, 1000, 2000, 3000, 4000, 5000].map(UnixMillis::new));
 }
 
 #[test]
 fn a_recording_of_what_was_held_keeps_the_rate_that_was_honored() {
     let (mut agent, mut listener) = (Agent::default(), Listener::new(rate(2)));
     listener.now = START;
-    listener.push(&agent.started(0, A));
-    listener.push(&agent.state(0, A, "idle", "calling_tool"));
+    listener.push(&agent.started(UnixMillis::new(0), A));
+    listener.push(&agent.state(UnixMillis::new(0), A, "idle", "calling_tool"));
     for _ in 0..20 {
-        listener.push(&agent.tool(0, A));
+        listener.push(&agent.tool(UnixMillis::new(0), A));
         let done = json!({ "tool": "search", "status": "success", "summary_normal": "Found." });
-        listener.push(&agent.says(0, A, "tool.completed", done));
+        listener.push(&agent.says(UnixMillis::new(0), A, "tool.completed", done));
     }
-    listener.push(&agent.says(0, A, "session.completed", json!({ "summary_normal": "Done." })));
+    listener.push(&agent.says(
+        UnixMillis::new(0),
+        A,
+        "session.completed",
+        json!({ "summary_normal": "Done." }),
+    ));
     listener.finish();
     let capabilities = json!({ "max_events_per_second": 2 });
     let mut stream = vec![
@@ -239,17 +259,17 @@ fn a_recording_of_what_was_held_keeps_the_rate_that_was_honored() {
 fn changes_into_and_out_of_awaiting_input_and_resolutions_never_join() {
     let mut agent = Agent::default();
     let mut listener = Listener::new(rate(1));
-    listener.push(&agent.started(0, A));
-    listener.push(&agent.state(1, A, "idle", "thinking"));
-    listener.push(&agent.state(2, A, "thinking", "awaiting_input"));
+    listener.push(&agent.started(UnixMillis::new(0), A));
+    listener.push(&agent.state(UnixMillis::new(1), A, "idle", "thinking"));
+    listener.push(&agent.state(UnixMillis::new(2), A, "thinking", "awaiting_input"));
     let resolved = json!({
         "@context": ["https://aaep-protocol.org/context/v1", "urn:sayso:context:v1"],
         "from_state": "thinking", "to_state": "deciding",
         "extensions": { "sayso": { "reply_token": format!("rpl_{:032x}", 77), "decision": "reject", "by": "timeout" } },
     });
-    listener.push(&agent.state(3, A, "awaiting_input", "thinking"));
-    listener.push(&agent.says(4, A, "state.changed", resolved));
-    listener.push(&agent.state(5, A, "deciding", "thinking"));
+    listener.push(&agent.state(UnixMillis::new(3), A, "awaiting_input", "thinking"));
+    listener.push(&agent.says(UnixMillis::new(4), A, "state.changed", resolved));
+    listener.push(&agent.state(UnixMillis::new(5), A, "deciding", "thinking"));
     listener.finish();
     assert_eq!(listener.heard.len(), 6);
 }
@@ -259,10 +279,10 @@ fn a_full_shaper_says_so_and_loses_nothing() {
     let limits = Limits { events: 10, ..Limits::default() };
     let (mut agent, mut listener) = (Agent::default(), Listener::within(rate(1), limits));
     for _ in 0..11 {
-        listener.push(&agent.tool(0, A));
+        listener.push(&agent.tool(UnixMillis::new(0), A));
     }
     assert!(!listener.shaper.is_full());
-    listener.push(&agent.tool(0, A));
+    listener.push(&agent.tool(UnixMillis::new(0), A));
     assert!(listener.shaper.is_full());
     listener.finish();
     assert_eq!(listener.heard.len(), 12);
@@ -273,20 +293,20 @@ fn text_is_not_released_faster_than_the_pace() {
     let (mut agent, mut listener) =
         (Agent::default(), Listener::new(Wants { pace_wpm: Some(60), ..Wants::default() }));
     for _ in 0..30 {
-        listener.push(&agent.chunk(0, A, "Here are five words now. ", false));
+        listener.push(&agent.chunk(UnixMillis::new(0), A, "Here are five words now. ", false));
     }
-    listener.push(&agent.tool(0, B));
-    listener.push(&agent.chunk(1, A, "", true));
+    listener.push(&agent.tool(UnixMillis::new(0), B));
+    listener.push(&agent.chunk(UnixMillis::new(1), A, "", true));
     assert_eq!(listener.names(), ["output.streaming", "tool.invoked"], "only text waits");
     listener.finish();
     assert_eq!(listener.chunks().concat_text(), "Here are five words now. ".repeat(30));
-    let mut spoken_until = 0;
+    let mut spoken_until = UnixMillis::new(0);
     for heard in listener.heard.iter().filter(|heard| heard.chunk().is_some()) {
         assert!(heard.at >= spoken_until, "{} is before {spoken_until}", heard.at);
         let words = heard.chunk().unwrap().chunk.split_whitespace().count();
         spoken_until = heard.at + i64::try_from(words).unwrap() * 1000;
     }
-    assert!(spoken_until >= 149_000, "150 words at 60 a minute");
+    assert!(spoken_until >= UnixMillis::new(149_000), "150 words at 60 a minute");
 }
 
 #[test]
@@ -295,11 +315,11 @@ fn low_cognitive_load_hears_fewer_and_larger_announcements() {
         let (mut agent, mut listener) =
             (Agent::default(), Listener::new(Wants { cognitive_load, ..Wants::default() }));
         for second in 0..20 {
-            listener.until(second * 1000);
-            listener.push(&agent.chunk(second * 1000, A, "One more sentence. ", false));
-            listener.push(&agent.progress(second * 1000, A, second.unsigned_abs()));
+            listener.until(UnixMillis::new(second * 1000));
+            listener.push(&agent.chunk(UnixMillis::new(second * 1000), A, "One more sentence. ", false));
+            listener.push(&agent.progress(UnixMillis::new(second * 1000), A, second.unsigned_abs()));
         }
-        listener.push(&agent.chunk(20_000, A, "End.", true));
+        listener.push(&agent.chunk(UnixMillis::new(20_000), A, "End.", true));
         listener.finish();
         assert_eq!(listener.chunks().concat_text(), format!("{}End.", "One more sentence. ".repeat(20)));
         listener.heard.len()
@@ -312,9 +332,9 @@ fn low_cognitive_load_hears_fewer_and_larger_announcements() {
 fn low_cognitive_load_does_not_keep_a_tool_waiting() {
     let wants = Wants { cognitive_load: CognitiveLoad::Low, ..Wants::default() };
     let (mut agent, mut listener) = (Agent::default(), Listener::new(wants));
-    listener.push(&agent.state(0, A, "idle", "thinking"));
-    listener.push(&agent.state(0, A, "thinking", "calling_tool"));
-    listener.push(&agent.tool(0, A));
+    listener.push(&agent.state(UnixMillis::new(0), A, "idle", "thinking"));
+    listener.push(&agent.state(UnixMillis::new(0), A, "thinking", "calling_tool"));
+    listener.push(&agent.tool(UnixMillis::new(0), A));
     assert_eq!(listener.names(), ["state.changed", "state.changed", "tool.invoked"]);
 }
 
@@ -324,8 +344,8 @@ fn the_wanted_verbosity_is_said_where_there_is_a_summary_for_it() {
         (Agent::default(), Listener::new(Wants { verbosity: Verbosity::Terse, ..Wants::default() }));
     let both =
         json!({ "tool": "search", "summary_normal": "Searching the web.", "summary_terse": "Searching." });
-    listener.push(&agent.says(0, A, "tool.invoked", both));
-    listener.push(&agent.tool(0, A));
+    listener.push(&agent.says(UnixMillis::new(0), A, "tool.invoked", both));
+    listener.push(&agent.tool(UnixMillis::new(0), A));
     let first = listener.heard[0].json();
     assert_eq!(
         (&first["verbosity"], &first["summary_normal"]),
@@ -346,7 +366,7 @@ fn the_first_wanted_language_that_an_event_is_whole_in_comes_first() {
         let languages = languages.iter().map(ToString::to_string).collect();
         let (mut agent, mut listener) =
             (Agent::default(), Listener::new(Wants { languages, ..Wants::default() }));
-        listener.push(&agent.says(0, A, "tool.invoked", variants.clone()));
+        listener.push(&agent.says(UnixMillis::new(0), A, "tool.invoked", variants.clone()));
         let event = listener.heard[0].json();
         let texts = vec![listener.heard[0].event().to_json()];
         assert!(errors(&texts, Face::Strict).iter().all(|found| !found.contains("3.9")), "{texts:?}");
@@ -368,7 +388,7 @@ fn the_first_wanted_language_that_an_event_is_whole_in_comes_first() {
 fn in_spanish(kind: &str, payload: Value) -> Value {
     let wants = Wants { languages: vec!["es".to_owned()], clarifications: true, ..Wants::default() };
     let (mut agent, mut listener) = (Agent::default(), Listener::new(wants));
-    listener.push(&agent.says(0, A, kind, payload));
+    listener.push(&agent.says(UnixMillis::new(0), A, kind, payload));
     listener.finish();
     listener.heard[0].json()
 }
@@ -416,30 +436,30 @@ fn progress_is_described_in_the_language_of_its_summary() {
 #[test]
 fn new_terms_hold_for_all_that_comes_after_them() {
     let (mut agent, mut listener) = (Agent::default(), Listener::new(cut_at(&[Boundary::Completion])));
-    listener.push(&agent.chunk(0, A, "One. Two. Thr", false));
+    listener.push(&agent.chunk(UnixMillis::new(0), A, "One. Two. Thr", false));
     assert!(listener.heard.is_empty());
     listener.shaper.renegotiate(Arc::new(Wants::default()));
-    listener.push(&agent.chunk(1, A, "ee", false));
+    listener.push(&agent.chunk(UnixMillis::new(1), A, "ee", false));
     assert_eq!(pieces(&listener), pairs(&[("One. ", "sentence"), ("Two. ", "sentence")]));
     listener.shaper.renegotiate(Arc::new(Wants { rate: Some(1), ..Wants::default() }));
-    listener.push(&agent.chunk(2, A, ".", true));
-    listener.push(&agent.tool(3, A));
-    listener.push(&agent.tool(4, A));
+    listener.push(&agent.chunk(UnixMillis::new(2), A, ".", true));
+    listener.push(&agent.tool(UnixMillis::new(3), A));
+    listener.push(&agent.tool(UnixMillis::new(4), A));
     listener.finish();
     assert_eq!(listener.chunks().concat_text(), "One. Two. Three.");
     assert!(listener.heard[2..].windows(2).all(|pair| pair[1].at - pair[0].at >= 1000));
 
     listener.shaper.renegotiate(Arc::new(cut_at(&[Boundary::None])));
     agent.position = 0;
-    listener.push(&agent.chunk(3, B, "uncut", false));
+    listener.push(&agent.chunk(UnixMillis::new(3), B, "uncut", false));
     assert_eq!(listener.heard.last().unwrap().chunk().unwrap().chunk, "uncut");
 
     let said = json!({ "tool": "search", "summary_normal": "Searching.", "summary_normal_yo": "Mo ń wá a.",
         "localization_hints": { "primary_language": "en-US" } });
     listener.shaper.renegotiate(Arc::new(Wants { languages: vec!["yo".to_owned()], ..Wants::default() }));
-    listener.push(&agent.says(4, B, "tool.invoked", said));
+    listener.push(&agent.says(UnixMillis::new(4), B, "tool.invoked", said));
     assert_eq!(listener.heard.last().unwrap().json()["summary_normal"], "Mo ń wá a.", "also the language");
-    listener.push(&agent.tool(5, B));
+    listener.push(&agent.tool(UnixMillis::new(5), B));
     assert_eq!(listener.heard.len(), 8, "what is not to be had in it is heard all the same");
 }
 

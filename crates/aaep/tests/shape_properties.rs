@@ -13,6 +13,7 @@ use aaep::message::{Boundary, CognitiveLoad, EventFilters};
 use aaep::rule::Face;
 use aaep::shape::{Limits, Out, Wants};
 use proptest::prelude::*;
+use seal::UnixMillis;
 use serde_json::Value;
 use unicode_segmentation::UnicodeSegmentation;
 
@@ -227,7 +228,7 @@ fn heard_of(text: &str, edges: &[u8], wants: &Wants, limits: Limits) -> Vec<(Str
         let at = rest.char_indices().nth(length).map_or(rest.len(), |(at, _)| at);
         let (piece, later) = rest.split_at(at);
         let complete = later.is_empty() && length > 0 || edges.len() == 0 && later.is_empty();
-        listener.push(&agent.chunk(0, SESSION, piece, complete));
+        listener.push(&agent.chunk(UnixMillis::new(0), SESSION, piece, complete));
         rest = later;
         if complete {
             return listener.chunks();
@@ -321,7 +322,7 @@ impl Hearing {
         hearing
     }
 
-    fn until(&mut self, now: i64) {
+    fn until(&mut self, now: UnixMillis) {
         self.listener.until(now.max(self.listener.now));
         self.note(usize::MAX);
     }
@@ -348,7 +349,7 @@ impl Hearing {
         for (at, heard) in self.listener.heard.iter().enumerate().skip(from) {
             self.stream.push(heard.event().to_json());
             if !heard.out.is_critical() && (exempt == usize::MAX || at > exempt) {
-                self.gated.push(heard.at);
+                self.gated.push(heard.at.get());
             }
         }
     }
@@ -358,10 +359,10 @@ impl Hearing {
     }
 
     /// Pulls that find nothing: now, again, and at times long ago.
-    fn pull_in_vain(&mut self, now: i64) {
+    fn pull_in_vain(&mut self, now: UnixMillis) {
         let soon = self.listener.shaper.next_deadline().map_or(now, |at| (at - 1).min(now));
-        for at in [0, self.listener.now, soon.max(self.listener.now)] {
-            assert!(self.listener.shaper.pull(at).is_none());
+        for at in [0, self.listener.now.get(), soon.max(self.listener.now).get()] {
+            assert!(self.listener.shaper.pull(UnixMillis::new(at)).is_none());
         }
     }
 

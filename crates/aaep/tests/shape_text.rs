@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use aaep::message::Boundary;
 use aaep::shape::{Limits, Out, Wants};
+use seal::UnixMillis;
 use serde_json::json;
 
 use support::shaping::{Agent, Listener};
@@ -61,9 +62,9 @@ fn text_is_held_to_the_negotiated_boundary() {
     for (boundaries, expected) in expected {
         let (mut agent, mut listener) = (Agent::default(), Listener::new(cut_at(boundaries)));
         for c in text.chars() {
-            listener.push(&agent.chunk(0, A, &c.to_string(), false));
+            listener.push(&agent.chunk(UnixMillis::new(0), A, &c.to_string(), false));
         }
-        listener.push(&agent.chunk(0, A, " more.", true));
+        listener.push(&agent.chunk(UnixMillis::new(0), A, " more.", true));
         assert_eq!(pieces(&listener), pairs(expected));
     }
 }
@@ -72,8 +73,8 @@ fn text_is_held_to_the_negotiated_boundary() {
 fn words_say_where_a_sentence_ends() {
     let (mut agent, mut listener) =
         (Agent::default(), Listener::new(cut_at(&[Boundary::Word, Boundary::Sentence])));
-    listener.push(&agent.chunk(0, A, "Mr. Fox ran. He stop", false));
-    listener.push(&agent.chunk(0, A, "ped.", true));
+    listener.push(&agent.chunk(UnixMillis::new(0), A, "Mr. Fox ran. He stop", false));
+    listener.push(&agent.chunk(UnixMillis::new(0), A, "ped.", true));
     assert_eq!(
         pieces(&listener),
         pairs(&[
@@ -90,7 +91,7 @@ fn words_say_where_a_sentence_ends() {
 fn with_none_output_comes_as_the_agent_cut_it() {
     let (mut agent, mut listener) =
         (Agent::default(), Listener::new(cut_at(&[Boundary::None, Boundary::Sentence])));
-    let piece = agent.chunk(0, A, "Hel", false);
+    let piece = agent.chunk(UnixMillis::new(0), A, "Hel", false);
     listener.push(&piece);
     assert!(matches!(&listener.heard[0].out, Out::Same(same) if Arc::ptr_eq(same, &piece)));
 }
@@ -100,9 +101,24 @@ fn a_chunk_that_is_a_sentence_already_is_passed_on_as_it_is() {
     let mut agent = Agent::default();
     let mut listener = Listener::new(Wants::default());
     let chunk = |position: u64, text: &str, hint: &str, complete: bool| json!({ "chunk": text, "position": position, "complete": complete, "coalesce_hint": hint });
-    listener.push(&agent.says(0, A, "output.streaming", chunk(0, "One. ", "sentence", false)));
-    listener.push(&agent.says(1, A, "output.streaming", chunk(5, "Two. ", "sentence", false)));
-    listener.push(&agent.says(2, A, "output.streaming", chunk(10, "End.", "completion", true)));
+    listener.push(&agent.says(
+        UnixMillis::new(0),
+        A,
+        "output.streaming",
+        chunk(0, "One. ", "sentence", false),
+    ));
+    listener.push(&agent.says(
+        UnixMillis::new(1),
+        A,
+        "output.streaming",
+        chunk(5, "Two. ", "sentence", false),
+    ));
+    listener.push(&agent.says(
+        UnixMillis::new(2),
+        A,
+        "output.streaming",
+        chunk(10, "End.", "completion", true),
+    ));
     assert_eq!(listener.heard.len(), 3);
     assert!(listener.heard.iter().all(|heard| matches!(heard.out, Out::Same(_))));
 }
@@ -110,14 +126,14 @@ fn a_chunk_that_is_a_sentence_already_is_passed_on_as_it_is() {
 #[test]
 fn a_finished_sentence_does_not_wait_for_a_tool() {
     let (mut agent, mut listener) = (Agent::default(), Listener::new(Wants::default()));
-    listener.push(&agent.chunk(0, A, "Let me look that up.", false));
+    listener.push(&agent.chunk(UnixMillis::new(0), A, "Let me look that up.", false));
     assert!(listener.heard.is_empty());
-    listener.push(&agent.tool(1, A));
+    listener.push(&agent.tool(UnixMillis::new(1), A));
     assert_eq!(listener.names(), ["output.streaming", "tool.invoked"]);
-    listener.push(&agent.chunk(2, A, " It costs $3.", false));
-    listener.push(&agent.tool(3, A));
+    listener.push(&agent.chunk(UnixMillis::new(2), A, " It costs $3.", false));
+    listener.push(&agent.tool(UnixMillis::new(3), A));
     assert_eq!(listener.heard.len(), 3, "a number may go on");
-    listener.push(&agent.chunk(4, A, "50.", true));
+    listener.push(&agent.chunk(UnixMillis::new(4), A, "50.", true));
     assert_eq!(listener.heard[3].chunk().unwrap().chunk, " It costs $3.50.");
 }
 
@@ -129,8 +145,8 @@ fn a_change_of_language_is_never_joined_over() {
             "chunk": text, "position": position, "complete": complete, "coalesce_hint": "none", "language": language,
         })
     };
-    listener.push(&agent.says(0, A, "output.streaming", chunk("She said ", 0, "en", false)));
-    listener.push(&agent.says(0, A, "output.streaming", chunk("ẹ kú àárọ̀", 9, "yo", true)));
+    listener.push(&agent.says(UnixMillis::new(0), A, "output.streaming", chunk("She said ", 0, "en", false)));
+    listener.push(&agent.says(UnixMillis::new(0), A, "output.streaming", chunk("ẹ kú àárọ̀", 9, "yo", true)));
     let languages: Vec<_> = listener.heard.iter().map(|heard| heard.json()["language"].clone()).collect();
     assert_eq!(languages, ["en", "yo"]);
     assert_eq!(pieces(&listener), pairs(&[("She said ", "none"), ("ẹ kú àárọ̀", "completion")]));
@@ -143,7 +159,7 @@ fn what_is_unknown_stays_in_what_is_made() {
         let payload = json!({
             "chunk": text, "position": position, "complete": complete, "coalesce_hint": "none", "from_the_future": [1],
         });
-        listener.push(&agent.says(0, A, "output.streaming", payload));
+        listener.push(&agent.says(UnixMillis::new(0), A, "output.streaming", payload));
     }
     assert_eq!(listener.heard.len(), 1);
     assert_eq!(listener.heard[0].json()["from_the_future"], json!([1]));
@@ -152,8 +168,8 @@ fn what_is_unknown_stays_in_what_is_made() {
 #[test]
 fn pieces_of_both_directions_say_so_when_they_meet() {
     let (mut agent, mut listener) = (Agent::default(), Listener::new(Wants::default()));
-    listener.push(&agent.chunk(0, A, "Acme ", false));
-    listener.push(&agent.chunk(0, A, "شركة.", true));
+    listener.push(&agent.chunk(UnixMillis::new(0), A, "Acme ", false));
+    listener.push(&agent.chunk(UnixMillis::new(0), A, "شركة.", true));
     assert_eq!(listener.heard[0].json()["localization_hints"]["text_direction"], "auto");
 }
 
@@ -162,7 +178,7 @@ fn a_text_without_boundaries_is_released_before_it_grows_too_long() {
     let limits = Limits { text: 100, ..Limits::default() };
     let (mut agent, mut listener) = (Agent::default(), Listener::within(Wants::default(), limits));
     let text = "word after word ".repeat(40);
-    listener.push(&agent.chunk(0, A, &text, true));
+    listener.push(&agent.chunk(UnixMillis::new(0), A, &text, true));
     let chunks = listener.chunks();
     assert!(chunks.iter().all(|(text, ..)| text.len() <= 100));
     assert!(chunks.iter().rev().skip(1).all(|(text, _, hint, _)| text.ends_with(' ') && hint == "none"));
@@ -173,7 +189,7 @@ fn a_text_without_boundaries_is_released_before_it_grows_too_long() {
 fn with_too_many_outputs_further_text_is_not_held() {
     let limits = Limits { outputs: 1, ..Limits::default() };
     let (mut agent, mut listener) = (Agent::default(), Listener::within(Wants::default(), limits));
-    listener.push(&agent.chunk(0, A, "Held", false));
-    listener.push(&agent.chunk(0, B, "not held", false));
+    listener.push(&agent.chunk(UnixMillis::new(0), A, "Held", false));
+    listener.push(&agent.chunk(UnixMillis::new(0), B, "not held", false));
     assert_eq!(pieces(&listener), pairs(&[("not held", "none")]));
 }

@@ -1,5 +1,7 @@
 //! Commitments: what was promised, by whom, and what became of it.
 
+use seal::UnixMillis;
+
 use crate::id::AgentUri;
 use crate::machine::Role;
 use crate::message::{Commit, Obligation};
@@ -42,7 +44,7 @@ pub struct Commitment {
     by: Role,
     status: Status,
     /// When each obligation was reported as done.
-    done: Vec<Option<i64>>,
+    done: Vec<Option<UnixMillis>>,
 }
 
 impl Commitment {
@@ -67,12 +69,12 @@ impl Commitment {
     }
 
     /// The obligations, and when each was reported as done.
-    pub fn obligations(&self) -> impl Iterator<Item = (&Obligation, Option<i64>)> {
+    pub fn obligations(&self) -> impl Iterator<Item = (&Obligation, Option<UnixMillis>)> {
         self.terms.terms.obligations.iter().zip(self.done.iter().copied())
     }
 
     /// Obligations that are not done and whose deadline has passed.
-    pub fn overdue(&self, now: i64) -> impl Iterator<Item = &Obligation> {
+    pub fn overdue(&self, now: UnixMillis) -> impl Iterator<Item = &Obligation> {
         self.obligations()
             .filter(move |(obligation, done)| done.is_none() && obligation.deadline.unix_millis() < now)
             .map(|(obligation, _)| obligation)
@@ -87,7 +89,7 @@ impl Commitment {
     }
 
     /// INFORM(result) of a party: what it had to do is done.
-    pub(crate) fn fulfil(&mut self, party: &AgentUri, at: i64) {
+    pub(crate) fn fulfil(&mut self, party: &AgentUri, at: UnixMillis) {
         for (obligation, done) in self.terms.terms.obligations.iter().zip(&mut self.done) {
             if &obligation.party == party {
                 done.get_or_insert(at);

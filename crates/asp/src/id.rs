@@ -3,7 +3,7 @@
 use std::fmt;
 
 use data_encoding::{HEXLOWER, HEXLOWER_PERMISSIVE};
-use seal::Random;
+use seal::{Random, UnixMillis};
 
 /// A text that is not the name it should be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,8 +30,8 @@ macro_rules! uuids {
             }
 
             /// Makes one: the time in milliseconds since 1970, and 74 random bits (RFC 9562 §5.7).
-            pub fn generate(millis: i64, random: &mut impl Random) -> Self {
-                Self(uuid7(millis, random))
+            pub fn generate(now: UnixMillis, random: &mut impl Random) -> Self {
+                Self(uuid7(now, random))
             }
         }
 
@@ -76,10 +76,10 @@ fn read_uuid7(text: &str) -> Option<[u8; 16]> {
     (bytes[6] >> 4 == 7 && bytes[8] >> 6 == 2).then_some(bytes)
 }
 
-fn uuid7(millis: i64, random: &mut impl Random) -> [u8; 16] {
+fn uuid7(now: UnixMillis, random: &mut impl Random) -> [u8; 16] {
     let mut bytes = [0; 16];
     random.fill(&mut bytes[6..]);
-    bytes[..6].copy_from_slice(&millis.to_be_bytes()[2..]);
+    bytes[..6].copy_from_slice(&now.get().to_be_bytes()[2..]);
     bytes[6] = bytes[6] & 0x0F | 0x70;
     bytes[8] = bytes[8] & 0x3F | 0x80;
     bytes
@@ -205,7 +205,8 @@ mod tests {
 
     #[test]
     fn a_uuid_is_made_of_time_and_the_given_randomness() {
-        let id = MessageId::generate(0x0189_0a5d_ac96, &mut |bytes: &mut [u8]| bytes.fill(0xFF));
+        let id =
+            MessageId::generate(UnixMillis::new(0x0189_0a5d_ac96), &mut |bytes: &mut [u8]| bytes.fill(0xFF));
         assert_eq!(id.to_string(), "01890a5d-ac96-7fff-bfff-ffffffffffff");
         assert_eq!(MessageId::parse(&id.to_string()), Ok(id));
     }

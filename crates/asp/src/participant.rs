@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use seal::dpop::Replays;
-use seal::{Keys, Random, Timestamp};
+use seal::{Keys, Random, Timestamp, UnixMillis};
 
 use crate::card::Card;
 use crate::error::{Code, Error, Misbehaviour, Misuse, Refusal};
@@ -133,7 +133,12 @@ impl Participant {
     }
 
     /// Begins a session with the agent of that card, which must be pinned; the invitation is the first message to send.
-    pub fn invite(&mut self, peer: &Card, now: i64, random: &mut impl Random) -> Result<SessionId, Misuse> {
+    pub fn invite(
+        &mut self,
+        peer: &Card,
+        now: UnixMillis,
+        random: &mut impl Random,
+    ) -> Result<SessionId, Misuse> {
         let own = self.setup.card.agent_id();
         let pinned = self.cards.of(peer.agent_id()).filter(|card| card.agent_id() != own);
         let pinned = pinned.ok_or(Misuse::NotAParticipant)?.clone();
@@ -169,7 +174,7 @@ impl Participant {
     }
 
     /// Makes a message, puts it on record and gives the bytes to send.
-    pub fn send(&mut self, body: Body, now: i64, random: &mut impl Random) -> Result<Sent, Error> {
+    pub fn send(&mut self, body: Body, now: UnixMillis, random: &mut impl Random) -> Result<Sent, Error> {
         self.send_with(body, None, Judgement::default(), now, random)
     }
 
@@ -179,7 +184,7 @@ impl Participant {
         body: Body,
         constraints: Option<Constraints>,
         judgement: Judgement,
-        now: i64,
+        now: UnixMillis,
         random: &mut impl Random,
     ) -> Result<Sent, Error> {
         body.check()
@@ -204,7 +209,7 @@ impl Participant {
         &mut self,
         text: &str,
         judgement: Judgement,
-        now: i64,
+        now: UnixMillis,
         random: &mut impl Random,
     ) -> Result<Received, Misuse> {
         let sealed = match self.authenticator.open(text, &self.cards, &self.setup.limits) {
@@ -252,7 +257,7 @@ impl Participant {
         };
         heard.or_else(|refusal| {
             // Its sender undoes it, so a copy that comes later must not be taken. Full, the memory lets that happen.
-            let _ = self.refused.take(&sealed.hash.to_string(), now.div_euclid(1000));
+            let _ = self.refused.take(&sealed.hash.to_string(), now.seconds());
             let answered = self.answered(refusal, now, random);
             // A session that never began is not kept.
             if begins {
@@ -276,7 +281,7 @@ impl Participant {
     }
 
     /// Lets timers run out.
-    pub fn wake(&mut self, now: i64) -> Vec<Step> {
+    pub fn wake(&mut self, now: UnixMillis) -> Vec<Step> {
         self.record.as_mut().map(|record| record.wake(now)).unwrap_or_default()
     }
 
@@ -284,7 +289,7 @@ impl Participant {
         &self,
         body: Body,
         constraints: Option<Constraints>,
-        now: i64,
+        now: UnixMillis,
         random: &mut impl Random,
     ) -> Result<Draft, Misuse> {
         let (Some(record), Some(role)) = (&self.record, self.role()) else {
@@ -315,7 +320,12 @@ impl Participant {
 
     /// The REJECT that answers a refused message: on the head that we see, with our next number, neither of them used up,
     /// and on nobody's record (D6).
-    fn answered(&mut self, refusal: Refusal, now: i64, random: &mut impl Random) -> Result<Received, Misuse> {
+    fn answered(
+        &mut self,
+        refusal: Refusal,
+        now: UnixMillis,
+        random: &mut impl Random,
+    ) -> Result<Received, Misuse> {
         let mut answer = None;
         if let Some(message) = refusal.message
             && self.record.is_some()
@@ -379,7 +389,7 @@ impl Participant {
         sealed: &Sealed,
         at: usize,
         judgement: Judgement,
-        now: i64,
+        now: UnixMillis,
     ) -> Result<Received, Refusal> {
         let (Some(record), Some(first)) = (&self.record, self.unsettled.get(at)) else {
             return Ok(Received::Ignored);
@@ -398,7 +408,7 @@ impl Participant {
         }
     }
 
-    fn admit(&mut self, sealed: &Sealed, judgement: Judgement, now: i64) -> Result<Received, Refusal> {
+    fn admit(&mut self, sealed: &Sealed, judgement: Judgement, now: UnixMillis) -> Result<Received, Refusal> {
         let Some(record) = &mut self.record else { return Ok(Received::Ignored) };
         match record.admit(sealed, judgement, Some(now)) {
             Admission::Taken(steps) => {

@@ -4,6 +4,7 @@
 //! right people, a message that fits on the end of the chain, a proof that was not used before, a time that can be, and
 //! a move that is lawful. A refusal changes nothing.
 
+use seal::UnixMillis;
 use seal::dpop::Replays;
 use seal::json::Tape;
 
@@ -136,7 +137,7 @@ impl Record {
     }
 
     /// Takes a message. `clock` is the present time for live receipt; without it, only the messages' own times count.
-    pub fn admit(&mut self, message: &Sealed, judgement: Judgement, clock: Option<i64>) -> Admission {
+    pub fn admit(&mut self, message: &Sealed, judgement: Judgement, clock: Option<UnixMillis>) -> Admission {
         match self.examine(message, judgement, clock) {
             Ok((session, steps, sender)) => {
                 self.transcript.append(message, sender);
@@ -154,7 +155,7 @@ impl Record {
     }
 
     /// D7. Timers that ran out before come first, so that both sides tell the same end.
-    fn break_chain(&mut self, message: &Sealed, clock: Option<i64>) -> Admission {
+    fn break_chain(&mut self, message: &Sealed, clock: Option<UnixMillis>) -> Admission {
         let at = clock.unwrap_or_else(|| message.envelope.timestamp.unix_millis());
         let mut session = self.session.clone();
         session.wake(at);
@@ -171,7 +172,7 @@ impl Record {
     }
 
     /// Lets timers run out.
-    pub fn wake(&mut self, now: i64) -> Vec<Step> {
+    pub fn wake(&mut self, now: UnixMillis) -> Vec<Step> {
         self.session.wake(now)
     }
 
@@ -187,7 +188,7 @@ impl Record {
         &mut self,
         message: &Sealed,
         judgement: Judgement,
-        clock: Option<i64>,
+        clock: Option<UnixMillis>,
     ) -> Result<(Option<Session>, Vec<Step>, Role), Misfit> {
         let envelope = &message.envelope;
         let refuse = |code, why: &str| Err(Misfit::Refused(Refusal::new(code, why)));
@@ -212,7 +213,7 @@ impl Record {
             return refuse(Code::CapacityUnavailable, "too many DPoP proofs are remembered");
         }
         let at = envelope.timestamp.unix_millis();
-        if clock.is_some_and(|now| at.abs_diff(now) > skew().unsigned_abs()) {
+        if clock.is_some_and(|now| at.millis_since(now).unsigned_abs() > skew().unsigned_abs()) {
             let why = format!("the timestamp is more than {PROOF_SECONDS} s from now");
             return refuse(Code::Timeout, &why);
         }
@@ -249,6 +250,6 @@ impl Record {
     }
 }
 
-fn seconds(message: &Sealed, clock: Option<i64>) -> i64 {
-    clock.unwrap_or_else(|| message.envelope.timestamp.unix_millis()).div_euclid(1000)
+fn seconds(message: &Sealed, clock: Option<UnixMillis>) -> i64 {
+    clock.unwrap_or_else(|| message.envelope.timestamp.unix_millis()).seconds()
 }

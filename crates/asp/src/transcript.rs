@@ -8,7 +8,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use seal::json::Tape;
-use seal::{Canonical, Digest};
+use seal::{Canonical, Digest, UnixMillis};
 
 use crate::error::{Code, Refusal};
 use crate::id::MessageId;
@@ -33,7 +33,7 @@ struct Entry {
     text: Arc<str>,
     hash: Digest,
     id: MessageId,
-    at: i64,
+    at: UnixMillis,
 }
 
 /// A point in a chain from which it can be taken up again.
@@ -46,12 +46,12 @@ pub struct Point {
     /// The next sequence number of each side.
     pub next: [u64; 2],
     /// When the last message was sent; the least number where there is none.
-    pub at: i64,
+    pub at: UnixMillis,
 }
 
 impl Default for Point {
     fn default() -> Self {
-        Self { messages: 0, head: Digest::ZERO, next: [0, 0], at: i64::MIN }
+        Self { messages: 0, head: Digest::ZERO, next: [0, 0], at: UnixMillis::MIN }
     }
 }
 

@@ -25,6 +25,7 @@ use std::sync::Arc;
 use aaep::Timestamp;
 use aaep::rule::{Face, Rule};
 use libtest_mimic::{Arguments, Failed, Trial};
+use seal::UnixMillis;
 use serde_json::{Map, Value};
 
 const BASE: &str = "base.json";
@@ -216,7 +217,7 @@ impl Stamp {
     }
 
     fn timestamp(&self) -> Result<String, String> {
-        const BEGIN: i64 = 1_779_632_531_342; // 2026-05-24T14:22:11.342Z
+        const BEGIN: UnixMillis = UnixMillis::new(1_779_632_531_342); // 2026-05-24T14:22:11.342Z
         let time = Timestamp::from_unix_millis(BEGIN + self.millis);
         time.map(|time| time.to_string()).ok_or_else(|| format!("{} cannot be written", self.millis))
     }

@@ -1,6 +1,7 @@
 //! What the hub is asked, and what it answers.
 
 use aaep::rule::Finding;
+use seal::UnixMillis;
 
 use crate::delivery::Frame;
 use crate::{LaneId, LineId, ListenerId, Principal};
@@ -118,7 +119,7 @@ pub enum Command {
         /// The question.
         token: String,
         /// Until when it waits; milliseconds since 1970.
-        until: i64,
+        until: UnixMillis,
     },
     /// An agent does not need an answer any more: the question is refused, unless it is answered already.
     Withdraw {

@@ -10,6 +10,8 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use seal::UnixMillis;
+
 use crate::command::{Output, Request};
 use crate::{Core, Limits};
 
@@ -33,12 +35,12 @@ impl Engine {
     /// it out of the list. It ends when the last handle is gone.
     pub fn start(
         core: Core,
-        clock: impl Fn() -> i64 + Send + 'static,
+        clock: impl Fn() -> UnixMillis + Send + 'static,
         perform: impl FnMut(&mut Vec<Output>) + Send + 'static,
     ) -> std::io::Result<(Self, JoinHandle<()>)> {
         let (inbox, calls) = channel();
         let mut turns =
-            Turns { core, clock: Box::new(clock), perform: Box::new(perform), sleeps_until: i64::MIN };
+            Turns { core, clock: Box::new(clock), perform: Box::new(perform), sleeps_until: UnixMillis::MIN };
         // What was due while nobody was here is done before anybody is heard.
         turns.take([]);
         let turns = Arc::new(Mutex::new(turns));
@@ -71,10 +73,10 @@ type Perform = dyn FnMut(&mut Vec<Output>) + Send;
 /// The core, and what its turns need.
 struct Turns {
     core: Core,
-    clock: Box<dyn Fn() -> i64 + Send>,
+    clock: Box<dyn Fn() -> UnixMillis + Send>,
     perform: Box<Perform>,
     /// The thread looks at the clock at this time at the latest.
-    sleeps_until: i64,
+    sleeps_until: UnixMillis,
 }
 
 impl Turns {
@@ -90,7 +92,7 @@ impl Turns {
     fn rest(&mut self) -> Duration {
         let Limits { longest_sleep, .. } = *self.core.limits();
         let now = (self.clock)();
-        let rest = self.core.next_deadline().map_or(longest_sleep, |at| at.saturating_sub(now));
+        let rest = self.core.next_deadline().map_or(longest_sleep, |at| at.millis_since(now));
         let rest = rest.clamp(0, longest_sleep.max(0));
         self.sleeps_until = now.saturating_add(rest);
         Duration::from_millis(u64::try_from(rest).unwrap_or(0))

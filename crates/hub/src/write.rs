@@ -4,22 +4,76 @@ use std::sync::Arc;
 
 use aaep::SessionId;
 use journal::{Entry, Position};
+use seal::UnixMillis;
 
 /// One entry of the journal, owned.
 #[derive(Clone, Debug)]
 pub(crate) enum Write {
-    Event { position: u64, session: SessionId, event_id: Arc<str>, at: i64, critical: bool, body: String },
-    SessionOpened { id: Box<str>, agent: Box<str>, principal: Box<str>, lease: i64, record: String },
-    SessionEnded { id: Box<str>, at: i64 },
-    QuestionOpened { token: Box<str>, session: Box<str>, deadline: i64, record: String },
-    DeadlineMoved { token: Box<str>, deadline: i64 },
-    Decided { token: Box<str>, decision: String, by: &'static str, receipt: String, at: i64 },
-    Spent { token: Box<str>, call: String, at: i64 },
-    SubscriptionOpened { id: Box<str>, principal: Box<str>, record: String },
-    SubscriptionChanged { id: Box<str>, record: String },
-    SubscriptionClosed { id: Box<str> },
-    Idempotent { principal: Box<str>, key: Box<str>, request: Vec<u8>, response: String, at: i64 },
-    Attempt { at: i64, subscription: Box<str>, what: String },
+    Event {
+        position: u64,
+        session: SessionId,
+        event_id: Arc<str>,
+        at: UnixMillis,
+        critical: bool,
+        body: String,
+    },
+    SessionOpened {
+        id: Box<str>,
+        agent: Box<str>,
+        principal: Box<str>,
+        lease: UnixMillis,
+        record: String,
+    },
+    SessionEnded {
+        id: Box<str>,
+        at: UnixMillis,
+    },
+    QuestionOpened {
+        token: Box<str>,
+        session: Box<str>,
+        deadline: UnixMillis,
+        record: String,
+    },
+    DeadlineMoved {
+        token: Box<str>,
+        deadline: UnixMillis,
+    },
+    Decided {
+        token: Box<str>,
+        decision: String,
+        by: &'static str,
+        receipt: String,
+        at: UnixMillis,
+    },
+    Spent {
+        token: Box<str>,
+        call: String,
+        at: UnixMillis,
+    },
+    SubscriptionOpened {
+        id: Box<str>,
+        principal: Box<str>,
+        record: String,
+    },
+    SubscriptionChanged {
+        id: Box<str>,
+        record: String,
+    },
+    SubscriptionClosed {
+        id: Box<str>,
+    },
+    Idempotent {
+        principal: Box<str>,
+        key: Box<str>,
+        request: Vec<u8>,
+        response: String,
+        at: UnixMillis,
+    },
+    Attempt {
+        at: UnixMillis,
+        subscription: Box<str>,
+        what: String,
+    },
 }
 
 impl Write {

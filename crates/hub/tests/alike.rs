@@ -11,6 +11,7 @@ mod support;
 
 use hub::Principal;
 use hub::command::{Answer, Command, Request, RequestId};
+use seal::UnixMillis;
 use support::*;
 
 const CLARIFY: &str = r#"{"question":"Which Ben?","accepted_response_kinds":["freetext"],"timeout_seconds":180,"summary_normal":"Which Ben do you mean?"}"#;
@@ -94,7 +95,7 @@ fn ask(stage: &mut Stage, who: &Principal, text: &str, clarify: bool) -> Questio
     Question { session, token: text_of(&made, "reply_token") }
 }
 
-fn reply(token: &str, subscription: &str, at: i64) -> String {
+fn reply(token: &str, subscription: &str, at: UnixMillis) -> String {
     let at = aaep::Timestamp::from_unix_millis(at).unwrap();
     format!(
         r#"{{"type":"confirmation.reply","reply_token":"{token}","decision":"accept","subscription_id":"{subscription}","timestamp":"{at}"}}"#

@@ -11,6 +11,7 @@ mod support;
 
 use hub::command::Answer;
 use hub::{Limits, Principal};
+use seal::UnixMillis;
 use support::*;
 
 const HOUR: i64 = 3_600_000;
@@ -162,7 +163,7 @@ fn an_open_question_outlives_a_jump_back_and_a_restart_and_is_decided_once() {
 
 #[test]
 fn clocks_at_the_ends_of_time_break_nothing() {
-    for now in [0, -1, 253_402_300_799_999, i64::MIN, i64::MAX] {
+    for now in [0, -1, 253_402_300_799_999, i64::MIN, i64::MAX].map(UnixMillis::new) {
         let mut scene = scene();
         let token = scene.ask();
         (scene.stage.now, scene.stage.beyond_time) = (now, true);

@@ -71,7 +71,7 @@ impl Person {
 
     fn listen(&mut self, stage: &mut Stage) {
         for event in stage.heard(self.listener) {
-            self.times.push(stage.now);
+            self.times.push(stage.now.get());
             self.ear.hear(&event, stage.now);
         }
         while let Some(next) = self.ear.next(stage.now) {

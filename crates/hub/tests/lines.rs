@@ -12,6 +12,7 @@ mod support;
 use hub::command::{Answer, Command, Notice, Output, Request, RequestId};
 use hub::{Limits, LineId, Principal};
 use proptest::prelude::*;
+use seal::UnixMillis;
 use support::*;
 
 const LINE: LineId = LineId(1);
@@ -306,9 +307,9 @@ fn a_wait_that_nobody_waits_for_is_forgotten_and_makes_room() {
     let first = stage.send(&bank, wait(until));
     let second = stage.send(&bank, wait(until));
     assert!(matches!(stage.ask_hub(&bank, wait(until)), Answer::Full(_)));
-    assert!(matches!(stage.ask_hub(&bank, wait(0)), Answer::Found(_)), "a look is no wait");
+    assert!(matches!(stage.ask_hub(&bank, wait(UnixMillis::new(0))), Answer::Found(_)), "a look is no wait");
     stage.ask_hub_quietly(&bank, Command::Forget { request: first });
-    let third = stage.send(&bank, wait(i64::MAX));
+    let third = stage.send(&bank, wait(UnixMillis::MAX));
     stage.reply(&ada, &subscription, &token, "reject");
     assert_eq!(stage.answer(first), None);
     for waiting in [second, third] {
@@ -325,7 +326,8 @@ fn no_wait_is_longer_than_the_longest_and_its_lease_with_it() {
     let long = TRANSFER.replace(r#""timeout_seconds":180"#, r#""timeout_seconds":3600"#);
     let Answer::Made(asked) = stage.confirm(&bank, &session, &long) else { panic!() };
     let token = text_of(&asked, "reply_token");
-    let waiting = stage.send(&bank, Command::Wait { session: session.clone(), token, until: i64::MAX });
+    let waiting =
+        stage.send(&bank, Command::Wait { session: session.clone(), token, until: UnixMillis::MAX });
     stage.wait(Limits::default().longest_wait - 1);
     assert_eq!(stage.answer(waiting), None);
     stage.wait(1);
@@ -398,7 +400,7 @@ proptest! {
         let mut stage = Stage::with(&limits, Disk::default(), START);
         let bank = agent("bank");
         let mut plain: Vec<_> = (0..5)
-            .map(|_| Plain { id: stage.start(&bank), sign: stage.now, lines: Vec::new(), open: true })
+            .map(|_| Plain { id: stage.start(&bank), sign: stage.now.get(), lines: Vec::new(), open: true })
             .collect();
         for step in steps {
             match step {
@@ -406,12 +408,12 @@ proptest! {
                 Step::Say(which) => {
                     let said = stage.publish(&bank, &plain[which].id, &[r#"{"type":"aaep:agent.state.changed"}"#]);
                     prop_assert_eq!(said != Answer::NotFound, plain[which].open);
-                    plain[which].sign = stage.now;
+                    plain[which].sign = stage.now.get();
                 }
                 Step::Follow(line, which) => {
                     let told = stage.on(&bank, LineId(line), follow(&plain[which].id));
                     prop_assert_eq!(told != Answer::NotFound, plain[which].open);
-                    plain[which].sign = stage.now;
+                    plain[which].sign = stage.now.get();
                     if !plain[which].lines.contains(&line) {
                         plain[which].lines.push(line);
                     }
@@ -420,7 +422,7 @@ proptest! {
                     stage.ask_hub_quietly(&bank, Command::HungUp { line: LineId(line) });
                     for one in plain.iter_mut().filter(|one| one.lines.contains(&line)) {
                         one.lines.retain(|it| *it != line);
-                        one.sign = stage.now;
+                        one.sign = stage.now.get();
                     }
                 }
                 Step::Look(which) => {
@@ -428,11 +430,11 @@ proptest! {
                 }
             }
             for one in &mut plain {
-                one.open &= !one.lines.is_empty() || stage.now < one.sign + LEASE;
+                one.open &= !one.lines.is_empty() || stage.now < UnixMillis::new(one.sign + LEASE);
             }
             let due = plain.iter().filter(|one| one.open && one.lines.is_empty()).map(|one| one.sign + LEASE).min();
             let next = stage.core.next_deadline();
-            prop_assert!(due.is_none_or(|due| next.is_some_and(|next| next <= due)), "{:?} after {:?}", next, due);
+            prop_assert!(due.is_none_or(|due| next.is_some_and(|next| next <= UnixMillis::new(due))), "{:?} after {:?}", next, due);
             for one in &plain {
                 prop_assert_eq!(is_open(&mut stage, &bank, &one.id), one.open);
             }

@@ -30,7 +30,7 @@ fn a_minute_of_tokens_keeps_to_the_rate_and_a_question_waits_for_nothing() {
                 stage.reply(&ada, &subscription, &text_of(&event, "reply_token"), "reject");
             } else if !event.contains(r#""by":"reply""#) && !event.contains(r#""to_state":"awaiting_input""#)
             {
-                times.push(stage.now);
+                times.push(stage.now.get());
             }
             if kind.ends_with("output.streaming") {
                 heard.push_str(&text_of(&event, "chunk"));

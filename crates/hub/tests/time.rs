@@ -11,6 +11,7 @@ mod support;
 
 use hub::command::{Answer, Command};
 use hub::{Limits, ListenerId, Principal};
+use seal::UnixMillis;
 use support::*;
 
 struct Scene {

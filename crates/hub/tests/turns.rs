@@ -10,21 +10,22 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, channel};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime};
 
 use aaep::event::Producer;
 use hub::command::{Answer, Command, Output, Request, RequestId};
 use hub::watch::Note;
 use hub::{Core, Engine, Limits, Principal};
 use journal::Memory;
+use seal::UnixMillis;
 
 /// Longer than anything here takes, and shorter than the thread would sleep.
 const PATIENCE: Duration = Duration::from_mins(5);
 const HOUR: i64 = 3_600_000;
 /// A time at which a hub could run.
-const THEN: i64 = 1_767_603_600_000;
+const THEN: UnixMillis = UnixMillis::new(1_767_603_600_000);
 
-fn core(lease: i64, now: i64) -> Core {
+fn core(lease: i64, now: UnixMillis) -> Core {
     let limits = Limits { lease, longest_sleep: HOUR, trim_every: HOUR, ..Limits::default() };
     let mut state = 7_u64;
     let random = move |bytes: &mut [u8]| {
@@ -36,15 +37,15 @@ fn core(lease: i64, now: i64) -> Core {
     Core::new(Box::new(Memory::default()), Producer::new("hub"), limits, random, now).unwrap()
 }
 
-fn engine(core: Core, clock: impl Fn() -> i64 + Send + 'static) -> (Engine, Receiver<Vec<Output>>) {
+fn engine(core: Core, clock: impl Fn() -> UnixMillis + Send + 'static) -> (Engine, Receiver<Vec<Output>>) {
     let (tell, told) = channel();
     let (engine, _) =
         Engine::start(core, clock, move |outputs| drop(tell.send(std::mem::take(outputs)))).unwrap();
     (engine, told)
 }
 
-fn clock() -> i64 {
-    i64::try_from(SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis()).unwrap()
+fn clock() -> UnixMillis {
+    SystemTime::now().into()
 }
 
 fn request(command: Command) -> Request {
@@ -96,13 +97,13 @@ fn what_was_due_while_nobody_was_here_is_done_before_anybody_is_heard() {
 
 #[test]
 fn such_a_turn_also_does_what_is_due() {
-    let time = Arc::new(AtomicI64::new(THEN));
+    let time = Arc::new(AtomicI64::new(THEN.get()));
     let shown = time.clone();
-    let (engine, told) = engine(core(HOUR, THEN), move || shown.load(Ordering::Relaxed));
+    let (engine, told) = engine(core(HOUR, THEN), move || UnixMillis::new(shown.load(Ordering::Relaxed)));
     assert!(engine.turn(start()));
     assert_eq!(ended(&told.try_recv().unwrap()), 0);
     // The thread sleeps: it goes by the time of the world, in which no hour has passed.
-    time.store(THEN + HOUR, Ordering::Relaxed);
+    time.store((THEN + HOUR).get(), Ordering::Relaxed);
     assert!(engine.turn(start()));
     assert_eq!(ended(&told.try_recv().unwrap()), 1);
 }

@@ -1,5 +1,7 @@
 //! What can be written.
 
+use seal::UnixMillis;
+
 /// An event's place in the log: 1 for the first, each one more than the last.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Position(u64);
@@ -42,7 +44,7 @@ pub enum Entry<'a> {
         /// Its own id.
         event_id: &'a str,
         /// When.
-        at: i64,
+        at: UnixMillis,
         /// Whether it is critical.
         critical: bool,
         /// The event as it is sent.
@@ -57,7 +59,7 @@ pub enum Entry<'a> {
         /// Who owns it.
         principal: &'a str,
         /// Until when the agent counts as there.
-        lease: i64,
+        lease: UnixMillis,
         /// What else the caller wants back.
         record: &'a [u8],
     },
@@ -66,7 +68,7 @@ pub enum Entry<'a> {
         /// The session.
         id: &'a str,
         /// The new lease.
-        lease: i64,
+        lease: UnixMillis,
         /// A new record, or the old one stays.
         record: Option<&'a [u8]>,
     },
@@ -76,7 +78,7 @@ pub enum Entry<'a> {
         /// The session.
         id: &'a str,
         /// When.
-        at: i64,
+        at: UnixMillis,
     },
     /// A question to the person. Its token is of no question kept, its session is open; else a conflict.
     QuestionOpened {
@@ -85,7 +87,7 @@ pub enum Entry<'a> {
         /// The session that asks.
         session: &'a str,
         /// Until when it can be answered.
-        deadline: i64,
+        deadline: UnixMillis,
         /// What else the caller wants back.
         record: &'a [u8],
     },
@@ -94,7 +96,7 @@ pub enum Entry<'a> {
         /// The question.
         token: &'a str,
         /// The new deadline.
-        deadline: i64,
+        deadline: UnixMillis,
     },
     /// The token is consumed, the decision made, its receipt kept. The question is open, else a conflict: a question that
     /// never was cannot be decided, and none twice.
@@ -108,7 +110,7 @@ pub enum Entry<'a> {
         /// The proof.
         receipt: &'a [u8],
         /// When.
-        at: i64,
+        at: UnixMillis,
     },
     /// What was allowed is done. The question is decided, not yet spent, and its session open; else a conflict.
     /// Whether the decision was a yes is the caller's to know.
@@ -118,7 +120,7 @@ pub enum Entry<'a> {
         /// The call that spends it.
         call: &'a [u8],
         /// When.
-        at: i64,
+        at: UnixMillis,
     },
     /// A subscription begins, with its cursor at the start; its id is of no open subscription, else a conflict.
     SubscriptionOpened {
@@ -160,13 +162,13 @@ pub enum Entry<'a> {
         /// The answer.
         response: &'a [u8],
         /// When.
-        at: i64,
+        at: UnixMillis,
     },
     /// Somebody tried to answer. Never a conflict, and never read back through the trait: it is there for an operator to
     /// look at.
     Attempt {
         /// When.
-        at: i64,
+        at: UnixMillis,
         /// Which subscription it came from; it need not exist.
         subscription: &'a str,
         /// What happened.

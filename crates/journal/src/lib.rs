@@ -33,6 +33,7 @@ pub use entry::{Entry, Position};
 pub use error::{Cause, Conflict, Error, Place, Reason};
 pub use memory::Memory;
 pub use retention::{Retention, Trimmed};
+use seal::UnixMillis;
 pub use sqlite::{Settings, Sqlite};
 use stored::{Alive, Remembered, StoredDecision, StoredEvent, StoredSession};
 
@@ -83,7 +84,7 @@ pub trait Journal: Send {
     fn decision(&mut self, token: &str) -> Result<Option<StoredDecision>, Error>;
 
     /// Forgets what is older or more than `keep` says, a bounded step at a time; see [`Retention`] for what it spares.
-    fn trim(&mut self, keep: &Retention, now: i64) -> Result<Trimmed, Error>;
+    fn trim(&mut self, keep: &Retention, now: UnixMillis) -> Result<Trimmed, Error>;
 
     /// The bytes that the journal takes where it is stored.
     fn size(&mut self) -> Result<u64, Error>;

@@ -1,5 +1,7 @@
 //! What can be read back.
 
+use seal::UnixMillis;
+
 use crate::Position;
 
 /// What a hub needs to go on where it was.
@@ -29,7 +31,7 @@ pub struct StoredEvent {
     /// Its own id.
     pub event_id: String,
     /// When.
-    pub at: i64,
+    pub at: UnixMillis,
     /// Whether it is critical.
     pub critical: bool,
     /// The event as it is sent.
@@ -46,7 +48,7 @@ pub struct OpenSession {
     /// Who owns it.
     pub principal: String,
     /// Until when the agent counts as there.
-    pub lease: i64,
+    pub lease: UnixMillis,
     /// The caller's own.
     pub record: Vec<u8>,
 }
@@ -68,7 +70,7 @@ pub struct OpenQuestion {
     /// The session that asks.
     pub session: String,
     /// Until when it can be answered.
-    pub deadline: i64,
+    pub deadline: UnixMillis,
     /// The caller's own.
     pub record: Vec<u8>,
 }
@@ -81,7 +83,7 @@ pub struct StoredDecision {
     /// The session that asked.
     pub session: String,
     /// The deadline that it had in the end.
-    pub deadline: i64,
+    pub deadline: UnixMillis,
     /// The caller's own.
     pub record: Vec<u8>,
     /// What was decided.
@@ -91,7 +93,7 @@ pub struct StoredDecision {
     /// The proof.
     pub receipt: Vec<u8>,
     /// When.
-    pub at: i64,
+    pub at: UnixMillis,
     /// What it was spent on.
     pub spent: Option<Spending>,
 }
@@ -102,7 +104,7 @@ pub struct Spending {
     /// The call.
     pub call: Vec<u8>,
     /// When.
-    pub at: i64,
+    pub at: UnixMillis,
 }
 
 /// A subscription that is not closed.
@@ -126,5 +128,5 @@ pub struct Remembered {
     /// The answer.
     pub response: Vec<u8>,
     /// When.
-    pub at: i64,
+    pub at: UnixMillis,
 }

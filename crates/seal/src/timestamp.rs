@@ -3,6 +3,8 @@
 use std::cmp::Ordering;
 use std::fmt;
 
+use crate::UnixMillis;
+
 /// An RFC 3339 timestamp that knows how it was written: its offset and its fraction digits, up to nine, stay.
 ///
 /// Order is order in time, whatever the offsets; equality is equality of the text.
@@ -146,7 +148,8 @@ impl Timestamp {
 
     /// Makes one in UTC with three fraction digits, the form that §3.2.5 advises. Nothing before the year 0 or after
     /// 9999 can be written.
-    pub fn from_unix_millis(millis: i64) -> Option<Self> {
+    pub fn from_unix_millis(at: UnixMillis) -> Option<Self> {
+        let millis = at.get();
         let seconds = millis.div_euclid(1000);
         let nanos = u32::try_from(millis.rem_euclid(1000)).ok()? * 1_000_000;
         (-62_167_219_200..253_402_300_800).contains(&seconds).then_some(Self {
@@ -159,8 +162,8 @@ impl Timestamp {
     }
 
     /// Milliseconds since 1970-01-01T00:00:00Z, leap seconds counted as the second before them.
-    pub fn unix_millis(&self) -> i64 {
-        self.seconds * 1000 + i64::from(self.nanos.min(999_999_999) / 1_000_000)
+    pub fn unix_millis(&self) -> UnixMillis {
+        UnixMillis::new(self.seconds * 1000 + i64::from(self.nanos.min(999_999_999) / 1_000_000))
     }
 
     /// Which is earlier, whatever their offsets.
@@ -383,9 +386,12 @@ mod tests {
         for pair in ordered.windows(2) {
             assert!(read(pair[0]).cmp_instant(&read(pair[1])).is_lt(), "{pair:?}");
         }
-        assert_eq!(read("1970-01-02T00:00:00.001Z").unix_millis(), 86_400_001);
-        assert_eq!(Timestamp::from_unix_millis(86_400_001).unwrap().to_string(), "1970-01-02T00:00:00.001Z");
-        assert_eq!(Timestamp::from_unix_millis(i64::MAX), None);
+        assert_eq!(read("1970-01-02T00:00:00.001Z").unix_millis(), UnixMillis::new(86_400_001));
+        assert_eq!(
+            Timestamp::from_unix_millis(UnixMillis::new(86_400_001)).unwrap().to_string(),
+            "1970-01-02T00:00:00.001Z"
+        );
+        assert_eq!(Timestamp::from_unix_millis(UnixMillis::MAX), None);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Points in time as milliseconds since 1970.
 
 use std::fmt;
+use std::ops::{Add, AddAssign, Sub, SubAssign};
 use std::time::{Duration, SystemTime};
 
 /// A point in time: milliseconds since 1970-01-01T00:00:00Z. May lie before it. Arithmetic saturates.
@@ -33,6 +34,11 @@ impl UnixMillis {
         self.0
     }
 
+    /// The whole seconds since 1970.
+    pub const fn seconds(self) -> i64 {
+        self.0.div_euclid(1000)
+    }
+
     /// The point in time this many milliseconds later.
     #[must_use]
     pub const fn saturating_add(self, span_ms: i64) -> Self {
@@ -48,6 +54,43 @@ impl UnixMillis {
     /// The milliseconds from `earlier` to this point; negative if it lies before.
     pub const fn millis_since(self, earlier: Self) -> i64 {
         self.0.saturating_sub(earlier.0)
+    }
+}
+
+impl Add<i64> for UnixMillis {
+    type Output = Self;
+
+    fn add(self, span_ms: i64) -> Self {
+        self.saturating_add(span_ms)
+    }
+}
+
+impl AddAssign<i64> for UnixMillis {
+    fn add_assign(&mut self, span_ms: i64) {
+        *self = *self + span_ms;
+    }
+}
+
+impl Sub<i64> for UnixMillis {
+    type Output = Self;
+
+    fn sub(self, span_ms: i64) -> Self {
+        self.saturating_sub(span_ms)
+    }
+}
+
+impl SubAssign<i64> for UnixMillis {
+    fn sub_assign(&mut self, span_ms: i64) {
+        *self = *self - span_ms;
+    }
+}
+
+/// The milliseconds between two points, as [`UnixMillis::millis_since`].
+impl Sub for UnixMillis {
+    type Output = i64;
+
+    fn sub(self, earlier: Self) -> i64 {
+        self.millis_since(earlier)
     }
 }
 

@@ -17,6 +17,7 @@ use hub::command::{Answer, Command};
 use hub::delivery::LaneLimits;
 use hub::{Core, Principal};
 use journal::Memory;
+use seal::UnixMillis;
 use tokio::net::{TcpListener, TcpStream};
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::{WebSocketStream, client_async};
@@ -45,9 +46,18 @@ async fn hub(limits: &Limits) -> Hub {
     };
     let now = clock.load(Ordering::Relaxed);
     let hub_limits = hub::Limits { lease: LEASE, ..hub::Limits::default() };
-    let core = Core::new(Box::new(Memory::default()), Producer::new("hub"), hub_limits, random, now).unwrap();
+    let core = Core::new(
+        Box::new(Memory::default()),
+        Producer::new("hub"),
+        hub_limits,
+        random,
+        UnixMillis::new(now),
+    )
+    .unwrap();
     let hands = clock.clone();
-    let bridge = Bridge::start(core, LaneLimits::default(), move || hands.load(Ordering::Relaxed)).unwrap();
+    let bridge =
+        Bridge::start(core, LaneLimits::default(), move || UnixMillis::new(hands.load(Ordering::Relaxed)))
+            .unwrap();
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap().to_string();
     let server = Server::new(bridge.clone(), Door::Open, *limits, vec![address.clone()], "{}".to_owned());

@@ -8,7 +8,7 @@ use asp::{
     SessionId,
 };
 use seal::json::{Raw, Tape, Writer};
-use seal::{Canonical, Digest, Keys, Timestamp, base64url, ed25519, es256};
+use seal::{Canonical, Digest, Keys, Timestamp, UnixMillis, base64url, ed25519, es256};
 
 const ABOUT: &str = "Vectors of sayso for npayload ASP. mh is SHA-256 over mhInput; dpopProof is a JWS (ES256 by RFC 6979) \
 over the claims; hash is SHA-256 over hashInput, which has the proof inside; signature is Ed25519 over the UTF-8 bytes of \
@@ -125,7 +125,7 @@ fn card(keys: &Keys) -> Result<Card, String> {
 }
 
 fn draft(body: Body, number: u8, previous_hash: Digest) -> Result<Draft, String> {
-    let at = 1_767_603_600_000 + i64::from(number) * 1000;
+    let at = UnixMillis::new(1_767_603_600_000 + i64::from(number) * 1000);
     let mut other = Others::default();
     if number == 1 {
         let extra = Raw::parse(r#"{"z":1.5,"a":"Käse \u0007"}"#).map_err(|why| why.to_string())?;
@@ -134,7 +134,9 @@ fn draft(body: Body, number: u8, previous_hash: Digest) -> Result<Draft, String>
     let mut fill = |bytes: &mut [u8]| bytes.fill(0xA0 + number);
     Ok(Draft {
         message_id: MessageId::generate(at, &mut fill),
-        session_id: SessionId::generate(1_767_603_600_000, &mut |bytes: &mut [u8]| bytes.fill(0x77)),
+        session_id: SessionId::generate(UnixMillis::new(1_767_603_600_000), &mut |bytes: &mut [u8]| {
+            bytes.fill(0x77)
+        }),
         sequence_number: u64::from(number),
         timestamp: Timestamp::from_unix_millis(at).ok_or("no such time")?,
         sender: agent("a")?,
@@ -152,14 +154,14 @@ fn draft(body: Body, number: u8, previous_hash: Digest) -> Result<Draft, String>
 fn bodies() -> Result<Vec<Body>, String> {
     let told = |why: asp::IdError| why.to_string();
     let raw = |text: &str| Raw::parse(text).map_err(|why| why.to_string());
-    let deadline = Timestamp::from_unix_millis(1_767_607_200_000).ok_or("no such time")?;
+    let deadline = Timestamp::from_unix_millis(UnixMillis::new(1_767_607_200_000)).ok_or("no such time")?;
     Ok(vec![
         Propose {
             proposal_id: ProposalId::parse("prop_inv_1").map_err(told)?,
             kind: Propose::INVITATION.to_owned(),
             subject: "menus in braille".to_owned(),
             terms: raw(r#"{"schemas":["urn:asp:negotiation:v1"],"proposed_duration":3600}"#)?,
-            valid_until: Timestamp::from_unix_millis(1_767_603_630_000),
+            valid_until: Timestamp::from_unix_millis(UnixMillis::new(1_767_603_630_000)),
             other: Others::default(),
         }
         .into(),

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::hash::BuildHasher;
 
-use seal::Digest;
+use seal::{Digest, UnixMillis};
 
 use crate::check::Checked;
 use crate::event::{Event, Payload};
@@ -30,7 +30,7 @@ impl<H: BuildHasher> Questions<H> {
         &mut self,
         event: &Event,
         repliers: impl IntoIterator<Item = SubscriptionId>,
-        now: i64,
+        now: UnixMillis,
     ) -> Result<Decided, NotAsked> {
         let mut question = self.draft(event)?;
         // Where our clock has gone back behind the session's stamps, nobody gets longer than was asked for.

@@ -3,6 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::{BuildHasher, BuildHasherDefault};
 
+use seal::UnixMillis;
+
 use crate::check::Validator;
 use crate::fingerprint::{Fingerprints, Identity};
 use crate::id::{ReplyToken, SessionId};
@@ -51,7 +53,7 @@ pub struct Questions<H> {
     /// The questions of each session, in the order in which they were asked.
     sessions: BTreeMap<SessionId, Vec<u64>>,
     /// The open questions, by the time at which something is to be done about them.
-    due: BTreeSet<(i64, u64)>,
+    due: BTreeSet<(UnixMillis, u64)>,
     /// Tokens that are of no more use, sessions that are over, and subscriptions that are closed.
     gone: Fingerprints,
 }
@@ -104,7 +106,7 @@ impl<H: BuildHasher> Questions<H> {
         limits: Limits,
         hasher: H,
         questions: impl IntoIterator<Item = Question>,
-        now: i64,
+        now: UnixMillis,
         window: i64,
     ) -> Self {
         let mut book = Self::new(limits, hasher);
@@ -171,7 +173,7 @@ impl<H: BuildHasher> Questions<H> {
     }
 
     /// When [`wake`](Self::wake) has something to do.
-    pub fn next_deadline(&self) -> Option<i64> {
+    pub fn next_deadline(&self) -> Option<UnixMillis> {
         let due = self.due.iter().find(|(_, fingerprint)| !self.pending.contains_key(fingerprint));
         due.map(|(at, _)| *at).into_iter().chain(self.subscriptions.next_closure()).min()
     }

@@ -1,6 +1,6 @@
 //! What was decided, before it is committed.
 
-use seal::Digest;
+use seal::{Digest, UnixMillis};
 
 use crate::id::{ReplyToken, SessionId, SubscriptionId};
 
@@ -43,9 +43,9 @@ pub struct Asked {
     /// Its session.
     pub session: SessionId,
     /// When its default holds.
-    pub deadline: i64,
+    pub deadline: UnixMillis,
     /// When the person will be reminded.
-    pub reminders: Vec<i64>,
+    pub reminders: Vec<UnixMillis>,
     /// To whom the event goes: the subscriptions that may answer.
     pub repliers: Vec<SubscriptionId>,
 }
@@ -59,7 +59,7 @@ pub struct Extended {
     /// Its session.
     pub session: SessionId,
     /// When its default holds now.
-    pub deadline: i64,
+    pub deadline: UnixMillis,
     /// Who asked for more time.
     pub subscription: SubscriptionId,
 }
@@ -112,7 +112,7 @@ pub struct Stopped {
     /// Why, as they say.
     pub reason: Option<Box<str>>,
     /// When, by our clock.
-    pub at: i64,
+    pub at: UnixMillis,
 }
 
 impl Decided {

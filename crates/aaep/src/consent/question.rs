@@ -1,6 +1,6 @@
 //! One question: what it is about, until when, who may answer, and how it stands.
 
-use seal::Digest;
+use seal::{Digest, UnixMillis};
 
 use crate::event::Decision;
 use crate::id::{EventId, ReplyToken, SessionId, SubscriptionId};
@@ -22,18 +22,18 @@ pub struct Question {
     /// The event that asked.
     pub event: EventId,
     /// The event's time, in milliseconds since 1970: its time runs from there (§6.4).
-    pub asked: i64,
+    pub asked: UnixMillis,
     /// How long it was to stay open at first.
     pub timeout_seconds: u64,
     /// When its default holds; a person may have moved it.
-    pub deadline: i64,
+    pub deadline: UnixMillis,
     /// How it stands.
     pub status: Status,
     pub(super) about: About,
     /// The subscriptions that the event went to and that may answer (C-C3).
     pub(super) repliers: Vec<SubscriptionId>,
     /// The subscriptions may be gone until then, and it stays open all the same: the hub itself was away (C-C17).
-    pub(super) grace: Option<i64>,
+    pub(super) grace: Option<UnixMillis>,
     /// Whether it was told that half, and that a tenth, of its time is left.
     pub(super) told: [bool; 2],
 }
@@ -158,7 +158,7 @@ impl Question {
     }
 
     /// When something is next to be done about it, if it is open and nobody answers.
-    pub(super) fn due(&self) -> Option<i64> {
+    pub(super) fn due(&self) -> Option<UnixMillis> {
         let reminder = self.reminders().into_iter().zip(self.told).find(|(_, told)| !told).map(|(at, _)| at);
         self.is_open()
             .then(|| [Some(self.deadline), reminder, self.grace].into_iter().flatten().min())
@@ -166,12 +166,12 @@ impl Question {
     }
 
     /// When half, and when a tenth, of its time is left, where that is told.
-    pub(super) fn reminders(&self) -> Vec<i64> {
+    pub(super) fn reminders(&self) -> Vec<UnixMillis> {
         reminders(self.asked, self.deadline)
     }
 
     /// Which reminder is due; if both are, the one that is still true.
-    pub(super) fn reminder_due(&self, now: i64) -> Option<Left> {
+    pub(super) fn reminder_due(&self, now: UnixMillis) -> Option<Left> {
         let due: Vec<bool> =
             self.reminders().into_iter().zip(self.told).map(|(at, told)| at <= now && !told).collect();
         match due[..] {
@@ -189,7 +189,7 @@ impl Question {
     }
 
     /// Its deadline is moved. What was told of its time is told again if its moment lies ahead once more (WCAG 2.2.1).
-    pub(super) fn extended(mut self, deadline: i64, now: i64) -> Self {
+    pub(super) fn extended(mut self, deadline: UnixMillis, now: UnixMillis) -> Self {
         self.deadline = deadline;
         for (at, told) in self.reminders().into_iter().zip(&mut self.told) {
             *told &= at <= now;
@@ -198,7 +198,7 @@ impl Question {
     }
 
     /// It is resolved; what it was, and what is to be told of it.
-    pub(super) fn resolved(mut self, answer: Answer, by: By, at: i64) -> (Self, Resolution) {
+    pub(super) fn resolved(mut self, answer: Answer, by: By, at: UnixMillis) -> (Self, Resolution) {
         self.status = match (&answer, self.is_confirmation()) {
             (Answer::Decision(Decision::Accept), true) => Status::Accepted { silent: by != By::Reply },
             (_, true) => Status::Refused { modified: false },

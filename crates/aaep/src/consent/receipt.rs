@@ -1,6 +1,6 @@
 //! Receipts: a resolution in canonical form, for whoever keeps the book to sign.
 
-use seal::{Digest, Timestamp, canonical};
+use seal::{Digest, Timestamp, UnixMillis, canonical};
 
 use crate::event::Decision;
 use crate::id::{EventId, ReplyToken, SessionId, SubscriptionId};
@@ -124,7 +124,7 @@ fn read(root: Value<'_>) -> Option<Resolution> {
 }
 
 /// A time as text, or the nearest that can be written.
-fn time(millis: i64) -> String {
-    let millis = millis.clamp(-62_167_219_200_000, 253_402_300_799_999);
-    Timestamp::from_unix_millis(millis).map(|time| time.to_string()).unwrap_or_default()
+fn time(at: UnixMillis) -> String {
+    let at = at.clamp(UnixMillis::new(-62_167_219_200_000), UnixMillis::new(253_402_300_799_999));
+    Timestamp::from_unix_millis(at).map(|time| time.to_string()).unwrap_or_default()
 }

@@ -1,6 +1,6 @@
 //! Questions as plain text, so that they outlive a crash.
 
-use seal::Digest;
+use seal::{Digest, UnixMillis};
 
 use crate::id::{EventId, ReplyToken, SessionId, SubscriptionId};
 use crate::json::{Kind, Tape, Value, Writer};
@@ -25,7 +25,7 @@ impl Question {
         for (name, time) in times {
             if let Some(time) = time {
                 writer.key(name);
-                writer.integer(time);
+                writer.integer(time.get());
             }
         }
         text(&mut writer, "status", status_word(self.status));
@@ -135,8 +135,8 @@ impl Members<'_> {
         self.0.member(name).and_then(T::read)
     }
 
-    fn time(&self, name: &str) -> Option<i64> {
-        self.0.member(name)?.number()?.as_i64()
+    fn time(&self, name: &str) -> Option<UnixMillis> {
+        self.0.member(name)?.number()?.as_i64().map(UnixMillis::new)
     }
 }
 

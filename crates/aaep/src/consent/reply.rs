@@ -2,7 +2,7 @@
 
 use std::hash::BuildHasher;
 
-use seal::{Timestamp, number_text};
+use seal::{Timestamp, UnixMillis, number_text};
 
 use crate::check::{Checked, Validator};
 use crate::event::Decision;
@@ -112,12 +112,12 @@ impl<H: BuildHasher> Questions<H> {
     /// subscription is open, the sender's, and entitled; the token is known, of this kind, unused; our clock and the
     /// reply's own are before the deadline; the answer is one of those asked for. The first that passes resolves the
     /// question, and whatever fails changes nothing.
-    pub fn hear(&mut self, reply: &Reply, sender: &Sender<'_>, now: i64) -> Result<Decided, Ignored> {
+    pub fn hear(&mut self, reply: &Reply, sender: &Sender<'_>, now: UnixMillis) -> Result<Decided, Ignored> {
         let decided = self.judge(reply, sender, now)?;
         Ok(self.hold(decided))
     }
 
-    fn judge(&self, reply: &Reply, sender: &Sender<'_>, now: i64) -> Result<Decided, Ignored> {
+    fn judge(&self, reply: &Reply, sender: &Sender<'_>, now: UnixMillis) -> Result<Decided, Ignored> {
         let (fingerprint, question) = self.find(reply.token());
         let gone = self.is_gone(fingerprint);
         let pending = self.is_pending(fingerprint);
@@ -184,7 +184,7 @@ impl<H: BuildHasher> Questions<H> {
         wish: &SessionStop,
         sender: &Sender<'_>,
         hears: bool,
-        now: i64,
+        now: UnixMillis,
     ) -> Result<Decided, Ignored> {
         let subscription = self.speaks_for(&wish.subscription_id, sender, now)?.clone();
         if !hears {
@@ -216,7 +216,7 @@ impl<H: BuildHasher> Questions<H> {
         &self,
         named: &'a SubscriptionId,
         sender: &Sender<'a>,
-        now: i64,
+        now: UnixMillis,
     ) -> Result<&'a SubscriptionId, Ignored> {
         let subscription = match sender.link {
             Link::Shared => named,
@@ -232,7 +232,7 @@ impl<H: BuildHasher> Questions<H> {
     }
 
     /// What is open in a session is refused, and the session is over.
-    pub(super) fn refuse_all(&self, session: &SessionId, by: By, now: i64) -> Decided {
+    pub(super) fn refuse_all(&self, session: &SessionId, by: By, now: UnixMillis) -> Decided {
         let mut decided = Decided { over: Some(session.clone()), ..Decided::default() };
         for question in self.latest_of(session).filter(|question| question.is_open()) {
             decided.push_resolved(question.clone().resolved(question.refusal(), by, now));
@@ -246,7 +246,7 @@ fn more_time(
     question: &Question,
     wish: &DeadlineExtend,
     subscription: &SubscriptionId,
-    now: i64,
+    now: UnixMillis,
 ) -> Result<Decided, Ignored> {
     let deadline = extended(question.asked, question.timeout_seconds, question.deadline, wish.seconds);
     if deadline == question.deadline {

@@ -1,6 +1,6 @@
 //! How a question was resolved: told once, and what its receipt attests.
 
-use seal::{Digest, Timestamp};
+use seal::{Digest, Timestamp, UnixMillis};
 
 use crate::event::Decision;
 use crate::id::{EventId, ReplyToken, SessionId, SubscriptionId};
@@ -29,11 +29,11 @@ pub struct Resolution {
     /// What it was resolved by.
     pub by: By,
     /// When it was asked, in milliseconds since 1970.
-    pub asked: i64,
+    pub asked: UnixMillis,
     /// Until when it could be answered.
-    pub deadline: i64,
+    pub deadline: UnixMillis,
     /// When it was resolved, by our clock.
-    pub at: i64,
+    pub at: UnixMillis,
     /// When the person decided, by the reply. Before the question itself is odd and worth a line in the log (C-D3).
     pub replied: Option<Timestamp>,
     /// The subscription that the reply came over.

@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use seal::UnixMillis;
+
 use crate::id::SubscriptionId;
 
 use super::Question;
@@ -10,13 +12,13 @@ use super::Question;
 pub(super) struct Subscriptions {
     open: BTreeMap<SubscriptionId, Subscription>,
     /// Those that are lost, by the time at which they count as closed.
-    lost: BTreeSet<(i64, SubscriptionId)>,
+    lost: BTreeSet<(UnixMillis, SubscriptionId)>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Subscription {
     principal: Box<str>,
-    lost_until: Option<i64>,
+    lost_until: Option<UnixMillis>,
 }
 
 impl Subscriptions {
@@ -38,7 +40,7 @@ impl Subscriptions {
     }
 
     /// It has lost its connection, and may come back until then; once lost, it is given no more time.
-    pub(super) fn lose(&mut self, id: &SubscriptionId, until: i64) {
+    pub(super) fn lose(&mut self, id: &SubscriptionId, until: UnixMillis) {
         if let Some(known) = self.open.get_mut(id).filter(|known| known.lost_until.is_none()) {
             known.lost_until = Some(until);
             self.lost.insert((until, id.clone()));
@@ -52,22 +54,22 @@ impl Subscriptions {
     }
 
     /// One that did not come back in time.
-    pub(super) fn lost_for_good(&self, now: i64) -> Option<SubscriptionId> {
+    pub(super) fn lost_for_good(&self, now: UnixMillis) -> Option<SubscriptionId> {
         self.lost.first().filter(|(until, _)| *until <= now).map(|(_, id)| id.clone())
     }
 
-    pub(super) fn next_closure(&self) -> Option<i64> {
+    pub(super) fn next_closure(&self) -> Option<UnixMillis> {
         self.lost.first().map(|(until, _)| *until)
     }
 
     /// Whose it is, if it is open.
-    pub(super) fn principal(&self, id: &SubscriptionId, now: i64) -> Option<&str> {
+    pub(super) fn principal(&self, id: &SubscriptionId, now: UnixMillis) -> Option<&str> {
         let known = self.open.get(id)?;
         known.lost_until.is_none_or(|until| now < until).then_some(&*known.principal)
     }
 
     /// Whether anybody is there who may answer this question, or may come back to.
-    pub(super) fn can_answer(&self, question: &Question, now: i64) -> bool {
+    pub(super) fn can_answer(&self, question: &Question, now: UnixMillis) -> bool {
         question.repliers.iter().any(|id| match self.open.get(id) {
             Some(known) => known.lost_until.is_none_or(|until| now < until && question.waits_for_return()),
             None => false,

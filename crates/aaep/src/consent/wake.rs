@@ -2,6 +2,8 @@
 
 use std::hash::BuildHasher;
 
+use seal::UnixMillis;
+
 use crate::id::{ReplyToken, SessionId, SubscriptionId};
 
 use super::{By, Decided, Ignored, Outcome, Question, Questions, Reminder};
@@ -10,7 +12,7 @@ impl<H: BuildHasher> Questions<H> {
     /// Time has come to `now`: questions that are over take their default, and so do those that nobody can answer any
     /// more; people who have little time left are reminded. Call it at [`next_deadline`](Self::next_deadline); later or
     /// twice does no harm.
-    pub fn wake(&mut self, now: i64) -> Decided {
+    pub fn wake(&mut self, now: UnixMillis) -> Decided {
         while let Some(lost) = self.subscriptions.lost_for_good(now) {
             self.close(&lost);
         }
@@ -21,7 +23,7 @@ impl<H: BuildHasher> Questions<H> {
         self.hold(decided)
     }
 
-    fn look_at(&self, question: &Question, now: i64, decided: &mut Decided) {
+    fn look_at(&self, question: &Question, now: UnixMillis, decided: &mut Decided) {
         let over = if now >= question.deadline {
             Some(By::Timeout)
         } else if !self.subscriptions.can_answer(question, now)
@@ -38,7 +40,7 @@ impl<H: BuildHasher> Questions<H> {
                 token: question.token.clone(),
                 session: question.session.clone(),
                 left,
-                remaining: question.deadline.saturating_sub(now),
+                remaining: question.deadline.millis_since(now),
             }));
             decided.questions.push(without_grace(question, now).reminded(left));
         } else if question.grace.is_some_and(|until| now >= until) {
@@ -54,7 +56,7 @@ impl<H: BuildHasher> Questions<H> {
 
     /// A subscription has lost its connection, and may resume within `window` milliseconds (C-C17); none means that it
     /// is closed. Questions whose silence means yes do not wait for it.
-    pub fn subscription_lost(&mut self, id: &SubscriptionId, now: i64, window: i64) -> Decided {
+    pub fn subscription_lost(&mut self, id: &SubscriptionId, now: UnixMillis, window: i64) -> Decided {
         if window <= 0 {
             return self.subscription_closed(id, now);
         }
@@ -63,12 +65,12 @@ impl<H: BuildHasher> Questions<H> {
     }
 
     /// A lost subscription has its connection again. Says whether it is still open.
-    pub fn subscription_resumed(&mut self, id: &SubscriptionId, now: i64) -> bool {
+    pub fn subscription_resumed(&mut self, id: &SubscriptionId, now: UnixMillis) -> bool {
         self.subscriptions.principal(id, now).is_some() && self.subscriptions.resume(id)
     }
 
     /// A subscription is closed: questions that nobody else can answer take their default now (§5.8.2, C-C16, C-C24).
-    pub fn subscription_closed(&mut self, id: &SubscriptionId, now: i64) -> Decided {
+    pub fn subscription_closed(&mut self, id: &SubscriptionId, now: UnixMillis) -> Decided {
         self.close(id);
         self.wake(now)
     }
@@ -83,7 +85,7 @@ impl<H: BuildHasher> Questions<H> {
         &mut self,
         token: &ReplyToken,
         subscription: &SubscriptionId,
-        now: i64,
+        now: UnixMillis,
     ) -> Result<Decided, Ignored> {
         if self.subscriptions.principal(subscription, now).is_none() {
             return Err(Ignored::NoSubscription);
@@ -98,7 +100,7 @@ impl<H: BuildHasher> Questions<H> {
     }
 
     /// The agent withdraws a question: it is refused, and its token is dead (§6.8).
-    pub fn cancel(&mut self, token: &ReplyToken, now: i64) -> Result<Decided, Ignored> {
+    pub fn cancel(&mut self, token: &ReplyToken, now: UnixMillis) -> Result<Decided, Ignored> {
         let question = self.open_question(token, now)?;
         let mut decided = Decided::default();
         decided.push_resolved(question.clone().resolved(question.refusal(), By::Cancelled, now));
@@ -106,7 +108,7 @@ impl<H: BuildHasher> Questions<H> {
     }
 
     /// A session ends, however it does: its open questions are refused (§6.8), and nothing can be done on its others.
-    pub fn end(&mut self, session: &SessionId, now: i64) -> Decided {
+    pub fn end(&mut self, session: &SessionId, now: UnixMillis) -> Decided {
         if self.is_ending(session) {
             return Decided::default();
         }
@@ -114,7 +116,7 @@ impl<H: BuildHasher> Questions<H> {
         self.hold(decided)
     }
 
-    fn open_question(&self, token: &ReplyToken, now: i64) -> Result<&Question, Ignored> {
+    fn open_question(&self, token: &ReplyToken, now: UnixMillis) -> Result<&Question, Ignored> {
         let (fingerprint, question) = self.find(token);
         match question {
             None if self.is_gone(fingerprint) => Err(Ignored::Used),
@@ -128,7 +130,7 @@ impl<H: BuildHasher> Questions<H> {
 }
 
 /// Grace that is over is no reason to be woken again.
-fn without_grace(question: &Question, now: i64) -> Question {
+fn without_grace(question: &Question, now: UnixMillis) -> Question {
     let mut question = question.clone();
     question.grace = question.grace.filter(|until| now < *until);
     question

@@ -3,6 +3,8 @@
 
 use std::collections::VecDeque;
 
+use seal::UnixMillis;
+
 use super::Place;
 use crate::event::Verbosity;
 use crate::message::{
@@ -32,7 +34,7 @@ struct Subscription {
     renegotiation: Option<(Capabilities, Place)>,
     closed: bool,
     /// The times of the last events that were not critical, as many as may come in [`WINDOW_MILLIS`].
-    times: VecDeque<i64>,
+    times: VecDeque<UnixMillis>,
 }
 
 /// A rate is judged over so long, and a fifth more is let pass, as the protocol's own suite does (C-C22).
@@ -228,13 +230,13 @@ fn filterable(body: &Body<&str>) -> Option<&'static str> {
 
 impl Subscription {
     /// An event that the rate counts.
-    fn paced(&mut self, now: i64, findings: &mut Findings) {
+    fn paced(&mut self, now: UnixMillis, findings: &mut Findings) {
         let rate = self.honored.max_events_per_second.or(self.requested.max_events_per_second);
         let Some(rate) = rate.filter(|rate| *rate <= FASTEST) else { return };
         let most = usize::try_from(rate * 6).unwrap_or(usize::MAX);
         if self.times.len() >= most
             && let Some(first) = self.times.pop_front()
-            && now - first < WINDOW_MILLIS
+            && now.millis_since(first) < WINDOW_MILLIS
         {
             let found = format!("more than {most} came within 5 seconds, at {rate} a second");
             findings.push(rule::RATE_KEPT, "/timestamp".to_owned(), found);

@@ -172,7 +172,7 @@ impl Chains {
         if let Some((last, then)) = chain.progress
             && percent < 100.0
             && (0.0..SMALL_PERCENT).contains(&(percent - last))
-            && (0..QUICK_MILLIS).contains(&(now.unix_millis() - then.unix_millis()))
+            && (0..QUICK_MILLIS).contains(&now.unix_millis().millis_since(then.unix_millis()))
         {
             let found = format!("{percent} percent follows {last} within a second");
             findings.push(rule::PROGRESS_MERGED, "/progress/percent".to_owned(), found);

@@ -33,7 +33,7 @@ use crate::rule::{self, Face, Finding, Findings};
 use chain::Chains;
 use output::Outputs;
 use questions::Questions;
-use seal::Timestamp;
+use seal::{Timestamp, UnixMillis};
 use tool::Tools;
 
 /// So many tools, outputs, questions or producers may be open in one session at once, if nobody says otherwise.
@@ -265,7 +265,7 @@ impl Session {
     }
 
     /// When the time of a question of this session is over, in milliseconds since 1970, as its events tell (§6.4).
-    pub fn deadline_of(&self, token: &str) -> Option<i64> {
+    pub fn deadline_of(&self, token: &str) -> Option<UnixMillis> {
         match &self.stage {
             Stage::Open(open) => open.questions.deadline_of(token),
             _ => None,

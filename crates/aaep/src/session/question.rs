@@ -1,5 +1,7 @@
 //! One question: what it is about, how it was resolved, and which call it covers.
 
+use seal::UnixMillis;
+
 use super::Resolution;
 use super::terms::{Kinds, Named, countdown};
 use crate::rule::{self, Findings, Rule};
@@ -9,9 +11,9 @@ pub(super) struct Question {
     pub(super) token: Box<str>,
     pub(super) agent: usize,
     pub(super) about: About,
-    pub(super) asked_millis: Option<i64>,
+    pub(super) asked_at: Option<UnixMillis>,
     pub(super) timeout_seconds: u64,
-    pub(super) deadline_millis: Option<i64>,
+    pub(super) deadline: Option<UnixMillis>,
     pub(super) progress: u8,
     pub(super) status: Status,
     pub(super) heard: Heard,
@@ -53,7 +55,7 @@ pub(super) enum Status {
     Presumed,
     /// A call was made on that presumption, at that time.
     Acted {
-        millis: Option<i64>,
+        millis: Option<UnixMillis>,
     },
     /// A clarification that has its answer, or never will.
     Answered,
@@ -74,7 +76,7 @@ pub(super) struct Wish<'w> {
     pub(super) tool: &'w str,
     pub(super) call: Option<&'w str>,
     pub(super) digest: Option<&'w str>,
-    pub(super) millis: Option<i64>,
+    pub(super) millis: Option<UnixMillis>,
     pub(super) irreversible: bool,
     pub(super) high_risk: bool,
 }
@@ -100,12 +102,12 @@ impl Question {
         if self.is_confirmation() { Status::Refused { modified: false } } else { Status::Answered }
     }
 
-    pub(super) fn resolve(&mut self, status: Status, at: Option<i64>, findings: &mut Findings) {
+    pub(super) fn resolve(&mut self, status: Status, at: Option<UnixMillis>, findings: &mut Findings) {
         self.status = status;
-        let (Some(asked), Some(deadline), Some(at)) = (self.asked_millis, self.deadline_millis, at) else {
+        let (Some(asked), Some(deadline), Some(at)) = (self.asked_at, self.deadline, at) else {
             return;
         };
-        let (total, elapsed) = (deadline.saturating_sub(asked), at.saturating_sub(asked));
+        let (total, elapsed) = (deadline.millis_since(asked), at.millis_since(asked));
         let points = countdown(asked, self.timeout_seconds, deadline);
         let due = points.into_iter().flatten().filter(|point| *point <= at).count();
         if usize::from(self.progress) < due {
@@ -115,7 +117,12 @@ impl Question {
     }
 
     /// An event says how it was resolved (design, decision 15).
-    pub(super) fn resolved_by(&mut self, told: &Resolution<&str>, at: Option<i64>, findings: &mut Findings) {
+    pub(super) fn resolved_by(
+        &mut self,
+        told: &Resolution<&str>,
+        at: Option<UnixMillis>,
+        findings: &mut Findings,
+    ) {
         let pointer = || "/extensions/sayso".to_owned();
         let said = match told.decision {
             Some("accept") => Status::Accepted { silent: told.by != Some("reply") },
@@ -125,7 +132,7 @@ impl Question {
         let same = |a: Status, b: Status| {
             matches!(a, Status::Accepted { .. }) == matches!(b, Status::Accepted { .. })
         };
-        let in_time = matches!((at, self.deadline_millis), (Some(at), Some(deadline)) if at < deadline);
+        let in_time = matches!((at, self.deadline), (Some(at), Some(deadline)) if at < deadline);
         let accepts = matches!(said, Status::Accepted { .. });
         let modified = self.status == (Status::Refused { modified: true });
         if self.heard == Heard::InTime && told.decision.is_some() && !modified && !same(said, self.status) {
@@ -175,7 +182,7 @@ impl Question {
     }
 
     /// The agent has left `awaiting_input` without a word about this question.
-    pub(super) fn passed_over(&mut self, to: &str, at: Option<i64>, findings: &mut Findings) {
+    pub(super) fn passed_over(&mut self, to: &str, at: Option<UnixMillis>, findings: &mut Findings) {
         if self.is_confirmation() && to == "calling_tool" && self.heard == Heard::Nothing {
             self.resolve(Status::Presumed, at, findings);
         } else {
@@ -186,9 +193,9 @@ impl Question {
     /// A reply to an action that was taken without waiting for it: lawful only if it was given before, and recorded late.
     pub(super) fn replied_after(
         &mut self,
-        acted: Option<i64>,
+        acted: Option<UnixMillis>,
         accepts: bool,
-        at: i64,
+        at: UnixMillis,
         findings: &mut Findings,
     ) {
         let (rule, found) = match (accepts, acted) {

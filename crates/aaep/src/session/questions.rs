@@ -12,7 +12,7 @@ use super::{Clarification, Confirmation, MoreTime, Step, Waiting};
 use crate::fingerprint::Seen;
 use crate::message::{ClarificationReply, ConfirmationReply, DeadlineExtend};
 use crate::rule::{self, Findings, Rule};
-use seal::Timestamp;
+use seal::{Timestamp, UnixMillis};
 
 /// So many questions whose action was taken without a recorded reply are remembered in case it still comes.
 const MOST_ACTED: usize = 64;
@@ -84,15 +84,15 @@ impl Questions {
         if !self.tokens.insert(token) {
             findings.push(rule::TOKEN_NEW, "/reply_token".to_owned(), format!("{token} was used before"));
         }
-        let asked_millis = at.map(|at| at.unix_millis());
+        let asked_at = at.map(|at| at.unix_millis());
         let timeout = terms::millis(timeout_seconds);
         self.list.push(Question {
             token: token.into(),
             agent,
             about,
-            asked_millis,
+            asked_at,
             timeout_seconds,
-            deadline_millis: asked_millis.map(|asked| asked.saturating_add(timeout)),
+            deadline: asked_at.map(|asked| asked.saturating_add(timeout)),
             progress: 0,
             status: Status::Open,
             heard: Heard::Nothing,
@@ -104,7 +104,7 @@ impl Questions {
     pub(super) fn expire(&mut self, now: &Timestamp, findings: &mut Findings) {
         let now = now.unix_millis();
         for question in &mut self.list {
-            if let Some(deadline) = question.deadline_millis
+            if let Some(deadline) = question.deadline
                 && question.status == Status::Open
                 && now >= deadline
             {
@@ -171,11 +171,11 @@ impl Questions {
         };
         let at = at.unix_millis();
         // Too late has no effect (§6.3.4); the default holds from the next event on.
-        if question.deadline_millis.is_some_and(|deadline| at >= deadline) {
+        if question.deadline.is_some_and(|deadline| at >= deadline) {
             question.heard = Heard::Void;
             return None;
         }
-        if question.asked_millis.is_some_and(|asked| at <= asked) {
+        if question.asked_at.is_some_and(|asked| at <= asked) {
             let found = "it is not after the question's own".to_owned();
             findings.warn(rule::REPLY_TIME, "/timestamp".to_owned(), found);
         }
@@ -185,11 +185,11 @@ impl Questions {
     pub(super) fn extend(&mut self, wish: &DeadlineExtend) {
         let question = self.list.iter_mut().find(|question| &*question.token == wish.reply_token.as_str());
         let Some(question) = question.filter(|question| question.status == Status::Open) else { return };
-        if let (Some(asked), Some(deadline)) = (question.asked_millis, question.deadline_millis)
+        if let (Some(asked), Some(deadline)) = (question.asked_at, question.deadline)
             && wish.timestamp.unix_millis() < deadline
         {
             let later = terms::extended(asked, question.timeout_seconds, deadline, wish.seconds);
-            question.deadline_millis = Some(later);
+            question.deadline = Some(later);
         }
     }
 
@@ -197,9 +197,9 @@ impl Questions {
     pub(super) fn has_more_time(&mut self, told: &MoreTime<&str>) {
         let question = self.list.iter_mut().find(|question| &*question.token == told.token);
         let Some(question) = question.filter(|question| question.status == Status::Open) else { return };
-        if let (Some(asked), Some(deadline)) = (question.asked_millis, question.deadline_millis) {
+        if let (Some(asked), Some(deadline)) = (question.asked_at, question.deadline) {
             let most = terms::extended(asked, question.timeout_seconds, deadline, Some(u64::MAX));
-            question.deadline_millis = Some(told.deadline.unix_millis().clamp(deadline, most));
+            question.deadline = Some(told.deadline.unix_millis().clamp(deadline, most));
         }
     }
 
@@ -393,8 +393,8 @@ impl Questions {
         self.tokens.contains(token)
     }
 
-    pub(super) fn deadline_of(&self, token: &str) -> Option<i64> {
-        self.list.iter().find(|question| *question.token == *token)?.deadline_millis
+    pub(super) fn deadline_of(&self, token: &str) -> Option<UnixMillis> {
+        self.list.iter().find(|question| *question.token == *token)?.deadline
     }
 
     pub(super) fn any_open(&self) -> bool {
@@ -417,7 +417,7 @@ impl Questions {
                     About::Action { action, .. } => action.clone(),
                     About::Meaning { question, .. } => question.clone(),
                 },
-                deadline_millis: question.deadline_millis,
+                deadline: question.deadline,
             }),
             _ if question.shown => None,
             _ => Some(Waiting::FollowUp { token: question.token.clone() }),

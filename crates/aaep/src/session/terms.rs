@@ -1,6 +1,8 @@
 //! What holds of a question wherever it is kept, in a recording that is judged or in the book of a hub: how long it may
 //! stay open, when the person is reminded, which answer counts, which call it covers. Each of these stands here once.
 
+use seal::UnixMillis;
+
 use crate::event::Decision;
 use crate::message::{ConfirmationReply, Response};
 use crate::rule::{self, Rule};
@@ -19,26 +21,35 @@ pub(crate) fn millis(seconds: u64) -> i64 {
 }
 
 /// The deadline after a person asked for more time: so many seconds more, or the first timeout again.
-pub fn extended(asked: i64, timeout_seconds: u64, deadline: i64, more: Option<u64>) -> i64 {
+pub fn extended(
+    asked: UnixMillis,
+    timeout_seconds: u64,
+    deadline: UnixMillis,
+    more: Option<u64>,
+) -> UnixMillis {
     let timeout = millis(timeout_seconds);
     let most = asked.saturating_add(timeout.saturating_mul(MOST_EXTENSION));
     deadline.saturating_add(more.map_or(timeout, millis)).min(most.max(deadline))
 }
 
 /// When half, and when a tenth, of a question's time is left; nothing where the specification does not want it told (§6.4.3).
-pub(crate) fn countdown(asked: i64, timeout_seconds: u64, deadline: i64) -> Option<[i64; 2]> {
+pub(crate) fn countdown(
+    asked: UnixMillis,
+    timeout_seconds: u64,
+    deadline: UnixMillis,
+) -> Option<[UnixMillis; 2]> {
     (timeout_seconds > COUNTDOWN_SECONDS).then(|| points(asked, deadline))
 }
 
 /// When a person is reminded of the time that is left: at half and at a tenth, where that leaves at least
 /// [`SHORTEST_REMINDER`]. So a question of less than 50 seconds is reminded of once, and one of less than 10 never.
-pub fn reminders(asked: i64, deadline: i64) -> Vec<i64> {
-    let useful = |at: &i64| deadline.saturating_sub(*at) >= SHORTEST_REMINDER;
+pub fn reminders(asked: UnixMillis, deadline: UnixMillis) -> Vec<UnixMillis> {
+    let useful = |at: &UnixMillis| deadline.millis_since(*at) >= SHORTEST_REMINDER;
     points(asked, deadline).into_iter().filter(useful).collect()
 }
 
-fn points(asked: i64, deadline: i64) -> [i64; 2] {
-    let total = deadline.saturating_sub(asked).max(0);
+fn points(asked: UnixMillis, deadline: UnixMillis) -> [UnixMillis; 2] {
+    let total = deadline.millis_since(asked).max(0);
     let after = |tenths: i64| asked.saturating_add(total.saturating_mul(tenths).saturating_add(9) / 10);
     [after(5), after(9)]
 }

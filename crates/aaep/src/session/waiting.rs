@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use seal::UnixMillis;
+
 /// One thing that has to happen before a session can end well.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -15,7 +17,7 @@ pub enum Waiting {
         /// The action or the question, in words.
         about: Box<str>,
         /// When its time is over, in milliseconds since 1970, if that is known.
-        deadline_millis: Option<i64>,
+        deadline: Option<UnixMillis>,
     },
     /// For an event that shows how a question was resolved.
     FollowUp {

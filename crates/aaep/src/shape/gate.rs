@@ -1,5 +1,7 @@
 //! When something may leave: the rate, the pace, and pauses for who has little room for more.
 
+use seal::UnixMillis;
+
 use crate::message::CognitiveLoad;
 use crate::shape::Wants;
 
@@ -13,13 +15,13 @@ const QUIET_MILLIS: i64 = 4000;
 pub(super) struct Gate {
     /// Microseconds between two events.
     interval: Option<i64>,
-    /// The instant of the next event (GCRA with a burst of one).
+    /// The instant of the next event (GCRA with a burst of one), in microseconds.
     next: i64,
     pace_wpm: Option<i64>,
     /// Until when the text that has left is being spoken.
-    speaking_until: i64,
+    speaking_until: UnixMillis,
     low: bool,
-    quiet_until: i64,
+    quiet_until: UnixMillis,
     /// Whoever pulls says when; nothing else does.
     by_hand: bool,
 }
@@ -41,9 +43,9 @@ impl Gate {
                 .map(|rate| 1_000_000_i64.div_euclid(whole(rate)) + i64::from(1_000_000 % whole(rate) != 0)),
             next: i64::MIN,
             pace_wpm: wants.pace_wpm.map(whole),
-            speaking_until: i64::MIN,
+            speaking_until: UnixMillis::MIN,
             low: wants.cognitive_load == CognitiveLoad::Low,
-            quiet_until: i64::MIN,
+            quiet_until: UnixMillis::MIN,
             by_hand: false,
         }
     }
@@ -70,8 +72,12 @@ impl Gate {
     }
 
     /// The first millisecond at which it opens for this.
-    pub(super) fn opens_at(&self, leaving: Leaving) -> i64 {
-        let mut at = if self.interval.is_some() { self.next.div_euclid(1000) } else { i64::MIN };
+    pub(super) fn opens_at(&self, leaving: Leaving) -> UnixMillis {
+        let mut at = if self.interval.is_some() {
+            UnixMillis::new(self.next.div_euclid(1000))
+        } else {
+            UnixMillis::MIN
+        };
         if leaving.is_text && self.pace_wpm.is_some() {
             at = at.max(self.speaking_until);
         }
@@ -82,9 +88,9 @@ impl Gate {
     }
 
     /// Takes note of what leaves, and of the words of text in it.
-    pub(super) fn pass(&mut self, leaving: Leaving, words: impl FnOnce() -> usize, now: i64) {
+    pub(super) fn pass(&mut self, leaving: Leaving, words: impl FnOnce() -> usize, now: UnixMillis) {
         if let Some(interval) = self.interval {
-            self.next = self.next.max(now.saturating_mul(1000)).saturating_add(interval);
+            self.next = self.next.max(now.get().saturating_mul(1000)).saturating_add(interval);
         }
         if leaving.is_text
             && let Some(pace) = self.pace_wpm
@@ -110,7 +116,7 @@ mod tests {
         for rate in [1, 2, 3, 7, 10, 999, 1000, 1001, 3000, 7777, 100_000] {
             let mut gate = Gate::new(&Wants { rate: Some(rate), ..Wants::default() });
             let mut sent = Vec::new();
-            for now in 0..3000 {
+            for now in (0..3000).map(UnixMillis::new) {
                 while gate.opens_at(ANY) <= now {
                     gate.pass(ANY, || 0, now);
                     sent.push(now);
@@ -118,7 +124,7 @@ mod tests {
             }
             let most = usize::try_from(rate).unwrap();
             for (first, after) in sent.iter().zip(sent.iter().skip(most)) {
-                assert!(after - first >= 1000, "{rate}: more than that many from {first} to {after}");
+                assert!(*after - *first >= 1000, "{rate}: more than that many from {first} to {after}");
             }
             assert!(sent.len() * 10 >= most * 27, "{rate}: only {}", sent.len());
         }

@@ -3,6 +3,8 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
+use seal::UnixMillis;
+
 use super::cut::Grain;
 use super::gate::Gate;
 use super::held::{Held, Kind, Out, is_critical, leads_to_question};
@@ -187,36 +189,36 @@ impl<T: AsRef<Event>> Shaper<T> {
     }
 
     /// The next event that may leave at this time; drain it until there is none.
-    pub fn pull(&mut self, now_ms: i64) -> Option<Out<T>> {
+    pub fn pull(&mut self, now: UnixMillis) -> Option<Out<T>> {
         if let Some(held) = self.ready.pop_front() {
-            return Some(self.depart(held, now_ms));
+            return Some(self.depart(held, now));
         }
         if let Some(mut held) = self.alone.take() {
             let leaving = leaving(&held, true);
-            if self.gate.opens_at(leaving) <= now_ms {
-                return Some(self.leave(held, leaving, now_ms));
+            if self.gate.opens_at(leaving) <= now {
+                return Some(self.leave(held, leaving, now));
             }
             held.waited = true;
             self.alone = Some(held);
             return None;
         }
-        let (number, leaving, at) = self.next_of_queue(now_ms)?;
-        if at > now_ms {
+        let (number, leaving, at) = self.next_of_queue(now)?;
+        if at > now {
             return None;
         }
         let held = self.unqueue(number)?;
-        Some(self.leave(held, leaving, now_ms))
+        Some(self.leave(held, leaving, now))
     }
 
     /// When the next event may leave, if nothing else comes; nothing if none is waiting for time to pass.
-    pub fn next_deadline(&self) -> Option<i64> {
+    pub fn next_deadline(&self) -> Option<UnixMillis> {
         if !self.ready.is_empty() {
-            return Some(i64::MIN);
+            return Some(UnixMillis::MIN);
         }
         if let Some(held) = &self.alone {
             return Some(self.gate.opens_at(leaving(held, true)));
         }
-        self.next_of_queue(i64::MIN).map(|(_, _, at)| at)
+        self.next_of_queue(UnixMillis::MIN).map(|(_, _, at)| at)
     }
 
     /// How many events wait for the rate or the pace.

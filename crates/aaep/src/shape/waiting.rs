@@ -8,7 +8,7 @@ use super::lane::Lane;
 use super::shaper::Shaper;
 use crate::event::{Event, Payload};
 use crate::id::SessionId;
-use seal::Timestamp;
+use seal::{Timestamp, UnixMillis};
 
 impl<T: AsRef<Event>> Shaper<T> {
     /// Puts an event behind those that wait, or joins it with one of them.
@@ -72,8 +72,8 @@ impl<T: AsRef<Event>> Shaper<T> {
 
     /// The event of the queue that may leave first, and when. Where text is paced, others may pass it, but never one
     /// of their own session.
-    pub(super) fn next_of_queue(&self, now_ms: i64) -> Option<(u64, Leaving, i64)> {
-        let mut best: Option<(u64, Leaving, i64)> = None;
+    pub(super) fn next_of_queue(&self, now: UnixMillis) -> Option<(u64, Leaving, UnixMillis)> {
+        let mut best: Option<(u64, Leaving, UnixMillis)> = None;
         for (number, held) in self.queue.iter() {
             let lane = self.lanes.get(&held.out.event().envelope.session_id);
             if lane.is_some_and(|lane| lane.queued.front() != Some(&number)) {
@@ -88,7 +88,7 @@ impl<T: AsRef<Event>> Shaper<T> {
             if best.is_none_or(|(_, _, earliest)| at < earliest) {
                 best = Some((number, leaving, at));
             }
-            if at <= now_ms || !self.gate.is_choosy() {
+            if at <= now || !self.gate.is_choosy() {
                 break;
             }
         }
@@ -104,17 +104,17 @@ impl<T: AsRef<Event>> Shaper<T> {
     }
 
     /// Passes the gate.
-    pub(super) fn leave(&mut self, held: Held<T>, leaving: Leaving, now_ms: i64) -> Out<T> {
+    pub(super) fn leave(&mut self, held: Held<T>, leaving: Leaving, now: UnixMillis) -> Out<T> {
         let words = || match &held.out.event().payload {
             Payload::OutputStreaming(chunk) => chunk.chunk.unicode_words().count(),
             _ => 0,
         };
-        self.gate.pass(leaving, words, now_ms);
-        self.depart(held, now_ms)
+        self.gate.pass(leaving, words, now);
+        self.depart(held, now)
     }
 
     /// Gives an event the time of its sending if it waited, or if one of its session that is later has left before it.
-    pub(super) fn depart(&mut self, held: Held<T>, now_ms: i64) -> Out<T> {
+    pub(super) fn depart(&mut self, held: Held<T>, now: UnixMillis) -> Out<T> {
         if self.lanes.is_empty() && !held.waited {
             return held.out;
         }
@@ -126,7 +126,7 @@ impl<T: AsRef<Event>> Shaper<T> {
             self.note_time(&held.out, own);
             return held.out;
         }
-        let sent = Timestamp::from_unix_millis(now_ms).unwrap_or(own);
+        let sent = Timestamp::from_unix_millis(now).unwrap_or(own);
         let time = [last, Some(sent)]
             .into_iter()
             .flatten()

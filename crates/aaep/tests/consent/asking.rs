@@ -73,7 +73,7 @@ fn what_breaks_a_rule_is_not_asked() {
 fn only_questions_are_asked() {
     let event = json!({
         "@context": "https://aaep-protocol.org/context/v1", "type": "aaep:agent.session.started",
-        "event_id": "evt_8a3f5b22c91e4d7a", "session_id": SESSION, "timestamp": stamp(T0),
+        "event_id": "evt_8a3f5b22c91e4d7a", "session_id": SESSION, "timestamp": stamp(T0.get()),
         "producer": {"agent_id": "bank"}, "localization_hints": {"primary_language": "en"}, "summary_normal": "Hello.",
     });
     assert_eq!(Hub::with(&["ada"]).try_ask(&event, &["ada"], T0).unwrap_err(), NotAsked::NotAQuestion);

@@ -2,12 +2,13 @@
 
 use aaep::consent::{Answer, By, Ignored, Link, Said, Sender, Status};
 use aaep::event::Decision;
+use seal::UnixMillis;
 use serde_json::json;
 
 use super::hub::*;
 
-const IN_TIME: i64 = T0 + 60_000;
-const LATE: i64 = T0 + 180_000;
+const IN_TIME: UnixMillis = T0.saturating_add(60_000);
+const LATE: UnixMillis = T0.saturating_add(180_000);
 
 /// A hub where Ada was asked (question 1), may only refuse (2), has answered (3), and was asked what she meant (4). Bob
 /// listens and was asked nothing.
@@ -163,7 +164,13 @@ fn a_stamp_before_the_question_counts_c_d3() {
 
 #[test]
 fn any_precision_of_a_stamp_counts_c_a6() {
-    let text = reply_with(1, "ada", "accept", 0, &json!({"timestamp": "2026-05-24T16:22:41.12345+02:00"}));
+    let text = reply_with(
+        1,
+        "ada",
+        "accept",
+        UnixMillis::new(0),
+        &json!({"timestamp": "2026-05-24T16:22:41.12345+02:00"}),
+    );
     assert!(scene().say("ada", &text, IN_TIME).is_ok());
 }
 

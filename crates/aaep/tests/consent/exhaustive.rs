@@ -9,6 +9,7 @@ use std::hash::BuildHasherDefault;
 use aaep::consent::{By, Decided, Ignored, Limits, Link, Question, Questions, Reply, Said, Sender, Status};
 use aaep::event::Event;
 use aaep::message::SessionStop;
+use seal::UnixMillis;
 use serde_json::json;
 use stateright::{Checker, Model, Property};
 
@@ -66,7 +67,7 @@ impl Room {
         let event = |n: usize, tick: usize| {
             let at = T0 + i64::try_from(tick).unwrap() * TICK;
             let base = [bound(confirmation(mark(0)), "transfer", DONE), harmless(mark(1))][n].clone();
-            parsed(&with(base, &json!({"timestamp": stamp(at), "timeout_seconds": TIMEOUT[n] / 1000})))
+            parsed(&with(base, &json!({"timestamp": stamp(at.get()), "timeout_seconds": TIMEOUT[n] / 1000})))
         };
         let heard = |text: String| match Said::parse(&text).unwrap() {
             Said::Reply(reply) => reply,

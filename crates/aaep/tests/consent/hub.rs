@@ -7,12 +7,13 @@ use aaep::consent::{
 };
 use aaep::event::Event;
 use aaep::{ReplyToken, SessionId, SubscriptionId, Timestamp};
+use seal::UnixMillis;
 use serde_json::{Value, json};
 
 pub(crate) type Book = Questions<BuildHasherDefault<DefaultHasher>>;
 
 /// When the questions of tests are asked: 2026-05-24T14:22:11Z.
-pub(crate) const T0: i64 = 1_779_632_531_000;
+pub(crate) const T0: UnixMillis = UnixMillis::new(1_779_632_531_000);
 pub(crate) const SESSION: &str = "sess_2c91a7b4d23f1e88";
 pub(crate) const OTHER_SESSION: &str = "sess_77777777d23f1e88";
 
@@ -35,7 +36,7 @@ impl Hub {
         &mut self,
         event: &Value,
         whom: &[&str],
-        now: i64,
+        now: UnixMillis,
     ) -> Result<Vec<Outcome>, NotAsked> {
         let decided = self.book.ask(&parsed(event), whom.iter().map(|name| sub(name)), now)?;
         Ok(self.commit(decided))
@@ -47,7 +48,7 @@ impl Hub {
     }
 
     /// Somebody says something over HTTP.
-    pub(crate) fn say(&mut self, who: &str, text: &str, now: i64) -> Result<Vec<Outcome>, Ignored> {
+    pub(crate) fn say(&mut self, who: &str, text: &str, now: UnixMillis) -> Result<Vec<Outcome>, Ignored> {
         let decided = decide(&mut self.book, who, text, now)?;
         Ok(self.commit(decided))
     }
@@ -58,12 +59,12 @@ impl Hub {
         who: &str,
         token: u8,
         decision: &str,
-        now: i64,
+        now: UnixMillis,
     ) -> Result<Resolution, Ignored> {
         self.say(who, &reply(token, who, decision, now), now).map(|outcomes| resolution(&outcomes))
     }
 
-    pub(crate) fn wake(&mut self, now: i64) -> Vec<Outcome> {
+    pub(crate) fn wake(&mut self, now: UnixMillis) -> Vec<Outcome> {
         let decided = self.book.wake(now);
         self.commit(decided)
     }
@@ -81,7 +82,7 @@ impl Hub {
 }
 
 /// What somebody says over HTTP comes to, before it is committed.
-pub(crate) fn decide(book: &mut Book, who: &str, text: &str, now: i64) -> Result<Decided, Ignored> {
+pub(crate) fn decide(book: &mut Book, who: &str, text: &str, now: UnixMillis) -> Result<Decided, Ignored> {
     let sender = Sender { principal: who, link: Link::Shared };
     match Said::parse(text)? {
         Said::Reply(reply) => book.hear(&reply, &sender, now),
@@ -118,7 +119,7 @@ pub(crate) fn token(n: u8) -> ReplyToken {
 }
 
 pub(crate) fn stamp(millis: i64) -> String {
-    Timestamp::from_unix_millis(millis).unwrap().to_string()
+    Timestamp::from_unix_millis(UnixMillis::new(millis)).unwrap().to_string()
 }
 
 pub(crate) fn parsed(event: &Value) -> Event {
@@ -133,7 +134,7 @@ pub(crate) fn confirmation(n: u8) -> Value {
         "type": "aaep:agent.awaiting.confirmation",
         "event_id": format!("evt_8a3f5b22c91e4d{n:02x}"),
         "session_id": SESSION,
-        "timestamp": stamp(T0),
+        "timestamp": stamp(T0.get()),
         "producer": {"agent_id": "bank"},
         "urgency": "critical",
         "localization_hints": {"primary_language": "en"},
@@ -202,38 +203,38 @@ pub(crate) fn bound(event: Value, tool: &str, arguments: &str) -> Value {
     )
 }
 
-pub(crate) fn reply(n: u8, who: &str, decision: &str, at: i64) -> String {
+pub(crate) fn reply(n: u8, who: &str, decision: &str, at: UnixMillis) -> String {
     reply_with(n, who, decision, at, &json!({}))
 }
 
-pub(crate) fn reply_with(n: u8, who: &str, decision: &str, at: i64, edits: &Value) -> String {
+pub(crate) fn reply_with(n: u8, who: &str, decision: &str, at: UnixMillis, edits: &Value) -> String {
     let reply = json!({
         "type": "confirmation.reply", "reply_token": token(n).as_str(), "decision": decision,
-        "subscription_id": sub(who).as_str(), "timestamp": stamp(at),
+        "subscription_id": sub(who).as_str(), "timestamp": stamp(at.get()),
     });
     with(reply, edits).to_string()
 }
 
-pub(crate) fn response(n: u8, who: &str, response: &Value, at: i64) -> String {
+pub(crate) fn response(n: u8, who: &str, response: &Value, at: UnixMillis) -> String {
     let reply = json!({
         "type": "clarification.reply", "reply_token": token(n).as_str(), "response": response,
-        "subscription_id": sub(who).as_str(), "timestamp": stamp(at),
+        "subscription_id": sub(who).as_str(), "timestamp": stamp(at.get()),
     });
     reply.to_string()
 }
 
-pub(crate) fn extend(n: u8, who: &str, seconds: Option<u64>, at: i64) -> String {
+pub(crate) fn extend(n: u8, who: &str, seconds: Option<u64>, at: UnixMillis) -> String {
     let wish = json!({
         "type": "sayso:deadline.extend", "reply_token": token(n).as_str(),
-        "subscription_id": sub(who).as_str(), "timestamp": stamp(at),
+        "subscription_id": sub(who).as_str(), "timestamp": stamp(at.get()),
     });
     with(wish, &json!({"seconds": seconds})).to_string()
 }
 
-pub(crate) fn stop(who: &str, at: i64) -> String {
+pub(crate) fn stop(who: &str, at: UnixMillis) -> String {
     json!({
         "type": "sayso:session.stop", "session_id": SESSION, "subscription_id": sub(who).as_str(),
-        "timestamp": stamp(at), "reason": "Enough.",
+        "timestamp": stamp(at.get()), "reason": "Enough.",
     })
     .to_string()
 }

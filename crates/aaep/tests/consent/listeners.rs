@@ -1,15 +1,16 @@
 //! Listeners: who is gone, who comes back, and who joins late (C-C16, C-C17; digest, section 19).
 
 use aaep::consent::{By, Ignored};
+use seal::UnixMillis;
 
 use super::hub::*;
 
-fn closed(hub: &mut Hub, who: &str, now: i64) -> Vec<aaep::consent::Resolution> {
+fn closed(hub: &mut Hub, who: &str, now: UnixMillis) -> Vec<aaep::consent::Resolution> {
     let decided = hub.book.subscription_closed(&sub(who), now);
     resolutions(&hub.commit(decided))
 }
 
-fn lost(hub: &mut Hub, who: &str, now: i64, window: i64) -> Vec<aaep::consent::Resolution> {
+fn lost(hub: &mut Hub, who: &str, now: UnixMillis, window: i64) -> Vec<aaep::consent::Resolution> {
     let decided = hub.book.subscription_lost(&sub(who), now, window);
     resolutions(&hub.commit(decided))
 }

@@ -6,6 +6,7 @@ use std::hash::BuildHasherDefault;
 use aaep::consent::{Answer, By, Call, Decided, Limits, Outcome, Question, Questions, Resolution};
 use aaep::event::Decision;
 use proptest::prelude::*;
+use seal::UnixMillis;
 use serde_json::json;
 
 use super::hub::*;
@@ -22,11 +23,11 @@ struct Note {
     irreversible: bool,
     accepts: bool,
     timeout: i64,
-    asked: i64,
-    deadline: i64,
+    asked: UnixMillis,
+    deadline: UnixMillis,
     entitled: BTreeSet<usize>,
     /// Until when nobody counts as gone, after a crash.
-    grace: i64,
+    grace: UnixMillis,
     resolved: Option<(bool, By)>,
     spent: bool,
 }
@@ -35,13 +36,13 @@ struct Note {
 #[derive(Debug)]
 enum Line {
     Open,
-    Lost(i64),
+    Lost(UnixMillis),
     Closed,
 }
 
 struct World {
     hub: Hub,
-    now: i64,
+    now: UnixMillis,
     notes: BTreeMap<u8, Note>,
     lines: [Line; 3],
     over: [bool; 2],
@@ -100,7 +101,7 @@ impl World {
         let event = with(
             base,
             &json!({
-                "timestamp": stamp(self.now), "timeout_seconds": timeout, "session_id": id,
+                "timestamp": stamp(self.now.get()), "timeout_seconds": timeout, "session_id": id,
                 "default_decision": if accepts { "accept" } else { "reject" },
             }),
         );
@@ -124,7 +125,7 @@ impl World {
             asked: self.now,
             deadline: self.now + timeout,
             entitled,
-            grace: i64::MIN,
+            grace: UnixMillis::MIN,
             resolved: None,
             spent: false,
         };

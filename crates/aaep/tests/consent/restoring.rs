@@ -3,6 +3,7 @@
 use std::hash::BuildHasherDefault;
 
 use aaep::consent::{By, Ignored, Limits, NotAsked, NotGranted, Question, Questions, Status};
+use seal::UnixMillis;
 use serde_json::json;
 
 use super::hub::*;
@@ -10,7 +11,7 @@ use super::hub::*;
 const WINDOW: i64 = 30_000;
 
 /// The hub as its records make it again, with these people back.
-fn crashed(hub: &Hub, back: &[&str], now: i64) -> Hub {
+fn crashed(hub: &Hub, back: &[&str], now: UnixMillis) -> Hub {
     let records: Vec<String> = hub.book.questions().map(Question::to_record).collect();
     let questions: Vec<Question> =
         records.iter().map(|record| Question::parse_record(record).expect(record)).collect();

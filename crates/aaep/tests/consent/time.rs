@@ -2,6 +2,7 @@
 
 use aaep::consent::{Answer, By, Ignored, Left, Outcome};
 use aaep::event::Decision;
+use seal::UnixMillis;
 use serde_json::json;
 
 use super::hub::*;
@@ -20,7 +21,7 @@ fn asked(event: &serde_json::Value) -> Hub {
     hub
 }
 
-fn deadline(hub: &Hub) -> i64 {
+fn deadline(hub: &Hub) -> UnixMillis {
     hub.book.question(&token(1)).unwrap().deadline
 }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::hash::{Hash, Hasher};
 
 use aaep::consent::{By, Decided, Outcome};
+use seal::UnixMillis;
 
 use super::hub::*;
 
@@ -48,7 +49,7 @@ impl World {
         (noted, stand(0), stand(1), self.book.next_deadline())
     }
 
-    pub(crate) fn now(&self) -> i64 {
+    pub(crate) fn now(&self) -> UnixMillis {
         T0 + i64::from(self.tick) * TICK
     }
 
@@ -60,7 +61,7 @@ impl World {
         }
     }
 
-    pub(crate) fn deadline(&self, n: usize) -> Option<i64> {
+    pub(crate) fn deadline(&self, n: usize) -> Option<UnixMillis> {
         let note = &self.notes[n];
         note.asked.map(|tick| T0 + i64::from(tick) * TICK + TIMEOUT[n] + note.extended)
     }

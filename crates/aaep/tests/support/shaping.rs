@@ -5,6 +5,7 @@ use std::sync::Arc;
 use aaep::Received;
 use aaep::event::{Event, OutputStreaming, Payload};
 use aaep::shape::{Limits, Out, Shaper, Wants};
+use seal::UnixMillis;
 use serde_json::{Map, Value, json};
 
 use super::scribe::CORE_CONTEXT;
@@ -14,7 +15,7 @@ pub(crate) type Committed = Arc<Received<Event>>;
 /// Something that was heard: when, and whether it left together with what was pushed at that moment.
 #[derive(Clone, Debug)]
 pub(crate) struct Heard {
-    pub(crate) at: i64,
+    pub(crate) at: UnixMillis,
     pub(crate) out: Out<Received<Event>>,
 }
 
@@ -43,7 +44,7 @@ impl Heard {
 pub(crate) struct Listener {
     pub(crate) shaper: Shaper<Received<Event>>,
     pub(crate) heard: Vec<Heard>,
-    pub(crate) now: i64,
+    pub(crate) now: UnixMillis,
 }
 
 impl Listener {
@@ -52,7 +53,7 @@ impl Listener {
     }
 
     pub(crate) fn within(wants: Wants, limits: Limits) -> Self {
-        Self { shaper: Shaper::new(Arc::new(wants), limits), heard: Vec::new(), now: 0 }
+        Self { shaper: Shaper::new(Arc::new(wants), limits), heard: Vec::new(), now: UnixMillis::new(0) }
     }
 
     pub(crate) fn push(&mut self, event: &Committed) {
@@ -67,7 +68,7 @@ impl Listener {
     }
 
     /// Lets time pass, with every deadline on the way.
-    pub(crate) fn until(&mut self, now: i64) {
+    pub(crate) fn until(&mut self, now: UnixMillis) {
         while let Some(at) = self.shaper.next_deadline().filter(|at| *at <= now) {
             assert!(at > self.now, "a deadline that has come left something behind");
             self.now = at;
@@ -108,7 +109,7 @@ impl Listener {
 }
 
 /// A fixed morning, in milliseconds since 1970.
-pub(crate) const START: i64 = 1_779_616_800_000;
+pub(crate) const START: UnixMillis = UnixMillis::new(1_779_616_800_000);
 
 /// Writes events of sessions, one after the other.
 #[derive(Default)]
@@ -119,11 +120,11 @@ pub(crate) struct Agent {
 
 impl Agent {
     /// An event at so many milliseconds after the start.
-    pub(crate) fn says(&mut self, at: i64, session: &str, name: &str, payload: Value) -> Committed {
+    pub(crate) fn says(&mut self, at: UnixMillis, session: &str, name: &str, payload: Value) -> Committed {
         self.written += 1;
         let critical =
             ["session.errored", "awaiting.confirmation", "awaiting.clarification", "handoff.requested"];
-        let time = aaep::Timestamp::from_unix_millis(START + at).unwrap();
+        let time = aaep::Timestamp::from_unix_millis(START + at.get()).unwrap();
         let mut all = Map::new();
         let head = json!({
             "@context": CORE_CONTEXT,
@@ -144,7 +145,7 @@ impl Agent {
         Arc::new(Received::<Event>::parse(Value::Object(all).to_string()).unwrap())
     }
 
-    pub(crate) fn chunk(&mut self, at: i64, session: &str, text: &str, complete: bool) -> Committed {
+    pub(crate) fn chunk(&mut self, at: UnixMillis, session: &str, text: &str, complete: bool) -> Committed {
         let hint = if complete { "completion" } else { "none" };
         let payload = json!({
             "chunk": text, "position": self.position, "complete": complete, "coalesce_hint": hint,
@@ -154,21 +155,21 @@ impl Agent {
         self.says(at, session, "output.streaming", payload)
     }
 
-    pub(crate) fn state(&mut self, at: i64, session: &str, from: &str, to: &str) -> Committed {
+    pub(crate) fn state(&mut self, at: UnixMillis, session: &str, from: &str, to: &str) -> Committed {
         let payload = json!({ "from_state": from, "to_state": to, "summary_normal": "Going on." });
         self.says(at, session, "state.changed", payload)
     }
 
-    pub(crate) fn tool(&mut self, at: i64, session: &str) -> Committed {
+    pub(crate) fn tool(&mut self, at: UnixMillis, session: &str) -> Committed {
         self.says(at, session, "tool.invoked", json!({ "tool": "search", "summary_normal": "Searching." }))
     }
 
-    pub(crate) fn progress(&mut self, at: i64, session: &str, percent: u64) -> Committed {
+    pub(crate) fn progress(&mut self, at: UnixMillis, session: &str, percent: u64) -> Committed {
         let payload = json!({ "progress": { "percent": percent }, "summary_normal": "Going on." });
         self.says(at, session, "progress.updated", payload)
     }
 
-    pub(crate) fn question(&mut self, at: i64, session: &str) -> Committed {
+    pub(crate) fn question(&mut self, at: UnixMillis, session: &str) -> Committed {
         let payload = json!({
             "action": "Send 500 euros.", "consequence": "The money is gone.", "reply_token": format!("rpl_{:032x}", 77),
             "timeout_seconds": 60, "default_decision": "reject", "summary_normal": "May I send 500 euros?",
@@ -176,7 +177,7 @@ impl Agent {
         self.says(at, session, "awaiting.confirmation", payload)
     }
 
-    pub(crate) fn started(&mut self, at: i64, session: &str) -> Committed {
+    pub(crate) fn started(&mut self, at: UnixMillis, session: &str) -> Committed {
         self.says(at, session, "session.started", json!({ "summary_normal": "Starting." }))
     }
 }

@@ -68,7 +68,7 @@ impl Sealer {
             jti: base64url::encode(&jti),
             htm: draft.body.performative().word().to_owned(),
             htu: htu(&draft.session_id.to_string()),
-            iat: draft.timestamp.unix_millis().div_euclid(1000),
+            iat: draft.timestamp.unix_millis().seconds(),
             mh: Some(Digest::of_all([before, after])),
         };
         let proof = dpop::prove(&keys.dpop, &claims).map_err(|_| Misuse::NoRandomness)?;

@@ -1,5 +1,7 @@
 //! What the caller is to do.
 
+use seal::UnixMillis;
+
 use crate::amount::Amount;
 use crate::card::Level;
 use crate::commitment::Commitment;
@@ -20,7 +22,7 @@ pub enum Effect {
         /// Which.
         timer: Timer,
         /// When it runs out.
-        at: i64,
+        at: UnixMillis,
     },
     /// That timer no longer matters.
     StopTimer(Timer),

@@ -1,5 +1,7 @@
 //! Doing what a row does, and drawing up the outcome.
 
+use seal::UnixMillis;
+
 use super::effect::Effect;
 use super::outcome::{Ending, Fate, Outcome, Payee};
 use super::place::{Escalated, Executing, Invited, Place};
@@ -15,7 +17,7 @@ impl Session {
         what: Do,
         row: &Row,
         message: Option<&Incoming<'_>>,
-        now: i64,
+        now: UnixMillis,
         effects: &mut Vec<Effect>,
     ) {
         match what {
@@ -130,7 +132,7 @@ impl Session {
     }
 
     /// D9
-    fn runs_out(&self, timer: Timer, message: Option<&Incoming<'_>>, now: i64) -> i64 {
+    fn runs_out(&self, timer: Timer, message: Option<&Incoming<'_>>, now: UnixMillis) -> UnixMillis {
         let after = match (timer, message.map(|message| message.body)) {
             (Timer::Invitation, Some(Body::Propose(body))) => match body.valid_until {
                 Some(until) => return until.unix_millis(),
@@ -191,7 +193,7 @@ impl Session {
         }
     }
 
-    fn end(&mut self, row: &Row, message: Option<&Incoming<'_>>, now: i64, effects: &mut Vec<Effect>) {
+    fn end(&mut self, row: &Row, message: Option<&Incoming<'_>>, now: UnixMillis, effects: &mut Vec<Effect>) {
         let mut agreed = self.commitment().cloned();
         let ending = ending(row, message, agreed.as_ref());
         let mut outcome = Outcome {

@@ -1,5 +1,7 @@
 //! The facts about a message, as the session knows them, and the words for a fact that was missing.
 
+use seal::UnixMillis;
+
 use super::place::Place;
 use super::{Incoming, Session};
 use crate::card::Level;
@@ -66,7 +68,7 @@ impl Session {
     }
 
     /// What an ACCEPT, REJECT or COUNTER is about (D10). Where only one thing can be meant, it need not be named.
-    fn about(&self, facts: Facts, sender: Role, reference: Option<&Reference>, at: i64) -> Facts {
+    fn about(&self, facts: Facts, sender: Role, reference: Option<&Reference>, at: UnixMillis) -> Facts {
         let named = |name: &str| reference.is_none_or(|reference| reference.as_str() == name);
         match &self.place {
             Place::Invited(invited) => facts

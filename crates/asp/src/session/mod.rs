@@ -20,6 +20,7 @@ pub use effect::Effect;
 pub use outcome::{Ending, Fate, Outcome, Payee};
 use place::Place;
 use proposals::Proposals;
+use seal::UnixMillis;
 use timers::Timers;
 
 use crate::card::Level;
@@ -47,7 +48,7 @@ pub struct Incoming<'m> {
     /// What it says.
     pub body: &'m Body,
     /// When it was sent, by its own timestamp: so both sides judge it alike.
-    pub at: i64,
+    pub at: UnixMillis,
     /// How long its answer may take, in milliseconds.
     pub answer_within: Option<i64>,
     /// What only the receiver can know.
@@ -176,12 +177,12 @@ impl Session {
     }
 
     /// When to wake it.
-    pub fn next_deadline(&self) -> Option<i64> {
+    pub fn next_deadline(&self) -> Option<UnixMillis> {
         self.timers.next().map(|(at, _)| at)
     }
 
     /// When that timer runs out; `None` while it does not run or stands still.
-    pub fn deadline(&self, timer: Timer) -> Option<i64> {
+    pub fn deadline(&self, timer: Timer) -> Option<UnixMillis> {
         self.timers.deadline(timer)
     }
 
@@ -210,7 +211,7 @@ impl Session {
     }
 
     /// Lets timers run out that are due, the earliest first.
-    pub fn wake(&mut self, now: i64) -> Vec<Step> {
+    pub fn wake(&mut self, now: UnixMillis) -> Vec<Step> {
         let mut steps = Vec::new();
         while let Some((at, timer)) = self.timers.next()
             && at <= now
@@ -230,7 +231,7 @@ impl Session {
     }
 
     /// A participant's message links to nothing that the chain has ever had: the session fails (D7).
-    pub fn break_chain(&mut self, now: i64) -> Option<Step> {
+    pub fn break_chain(&mut self, now: UnixMillis) -> Option<Step> {
         let facts = crate::machine::Facts::NONE;
         let Answer::Taken(row) =
             self.rules.table.answer(self.rules.reading, self.state(), On::BrokenChain, facts)
@@ -244,7 +245,13 @@ impl Session {
     }
 
     /// Does what the row does, then goes where it leads.
-    fn move_by(&mut self, row: &Row, message: Option<&Incoming<'_>>, now: i64, effects: &mut Vec<Effect>) {
+    fn move_by(
+        &mut self,
+        row: &Row,
+        message: Option<&Incoming<'_>>,
+        now: UnixMillis,
+        effects: &mut Vec<Effect>,
+    ) {
         for what in row.effects {
             self.perform(*what, row, message, now, effects);
         }
@@ -277,7 +284,7 @@ impl Session {
         }
     }
 
-    fn start(&mut self, timer: Timer, at: i64, effects: &mut Vec<Effect>) {
+    fn start(&mut self, timer: Timer, at: UnixMillis, effects: &mut Vec<Effect>) {
         self.timers.start(timer, at);
         effects.push(Effect::StartTimer { timer, at });
     }

@@ -1,5 +1,7 @@
 //! What came of a session: how it ended, and who kept and who broke what.
 
+use seal::UnixMillis;
+
 use crate::commitment::Commitment;
 use crate::machine::{Role, Timer};
 use crate::message::Obligation;
@@ -10,7 +12,7 @@ pub struct Outcome {
     /// How.
     pub ending: Ending,
     /// When.
-    pub at: i64,
+    pub at: UnixMillis,
     /// In the words of the message that ended it, or ours.
     pub reason: String,
     /// The commitment that was pending or agreed, with its final status.

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use seal::UnixMillis;
+
 use crate::id::{ProposalId, Reference};
 use crate::machine::Role;
 
@@ -9,11 +11,11 @@ use crate::machine::Role;
 pub(super) struct Proposal {
     pub(super) id: ProposalId,
     pub(super) by: Role,
-    pub(super) valid_until: Option<i64>,
+    pub(super) valid_until: Option<UnixMillis>,
 }
 
 impl Proposal {
-    pub(super) fn is_valid(&self, now: i64) -> bool {
+    pub(super) fn is_valid(&self, now: UnixMillis) -> bool {
         self.valid_until.is_none_or(|until| now < until)
     }
 }
@@ -32,7 +34,7 @@ impl Proposals {
     }
 
     /// One that has run out can no longer be answered, and takes no room.
-    pub(super) fn has_room(&self, now: i64) -> bool {
+    pub(super) fn has_room(&self, now: UnixMillis) -> bool {
         self.open.iter().filter(|proposal| proposal.is_valid(now)).count() < self.limit
     }
 
@@ -44,7 +46,7 @@ impl Proposals {
         self.used.insert(name.into());
     }
 
-    pub(super) fn open(&mut self, proposal: Proposal, now: i64) {
+    pub(super) fn open(&mut self, proposal: Proposal, now: UnixMillis) {
         if self.open.len() >= self.limit {
             self.open.retain(|proposal| proposal.is_valid(now));
         }

@@ -1,12 +1,14 @@
 //! Clocks: an enum and an array (D9). Some can stand still.
 
+use seal::UnixMillis;
+
 use crate::machine::Timer;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 enum Clock {
     #[default]
     Off,
-    Until(i64),
+    Until(UnixMillis),
     /// Standing still with so many milliseconds left.
     Frozen(i64),
 }
@@ -15,7 +17,7 @@ enum Clock {
 pub(super) struct Timers([Clock; 4]);
 
 impl Timers {
-    pub(super) fn start(&mut self, timer: Timer, at: i64) {
+    pub(super) fn start(&mut self, timer: Timer, at: UnixMillis) {
         self.0[timer as usize] = Clock::Until(at);
     }
 
@@ -28,16 +30,16 @@ impl Timers {
     }
 
     /// All that run stand still.
-    pub(super) fn freeze(&mut self, now: i64) {
+    pub(super) fn freeze(&mut self, now: UnixMillis) {
         for clock in &mut self.0 {
             if let Clock::Until(at) = *clock {
-                *clock = Clock::Frozen(at.saturating_sub(now).max(0));
+                *clock = Clock::Frozen(at.millis_since(now).max(0));
             }
         }
     }
 
     /// All that stand still go on.
-    pub(super) fn thaw(&mut self, now: i64) {
+    pub(super) fn thaw(&mut self, now: UnixMillis) {
         for clock in &mut self.0 {
             if let Clock::Frozen(left) = *clock {
                 *clock = Clock::Until(now.saturating_add(left));
@@ -45,7 +47,7 @@ impl Timers {
         }
     }
 
-    pub(super) fn deadline(&self, timer: Timer) -> Option<i64> {
+    pub(super) fn deadline(&self, timer: Timer) -> Option<UnixMillis> {
         match self.0[timer as usize] {
             Clock::Until(at) => Some(at),
             Clock::Off | Clock::Frozen(_) => None,
@@ -57,7 +59,7 @@ impl Timers {
     }
 
     /// The one that runs out first.
-    pub(super) fn next(&self) -> Option<(i64, Timer)> {
+    pub(super) fn next(&self) -> Option<(UnixMillis, Timer)> {
         Timer::ALL.into_iter().filter_map(|timer| Some((self.deadline(timer)?, timer))).min()
     }
 }

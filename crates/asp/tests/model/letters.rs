@@ -4,6 +4,7 @@ use asp::Performative::{self, *};
 use asp::machine::Role;
 use asp::message::Body;
 use asp::session::{Incoming, Judgement};
+use seal::UnixMillis;
 
 use super::world::Bounds;
 
@@ -23,7 +24,7 @@ impl Letter {
         Incoming {
             sender: self.sender,
             body: &self.body,
-            at: 0,
+            at: UnixMillis::new(0),
             answer_within: self.answer_within,
             judgement: self.judgements[role as usize],
         }

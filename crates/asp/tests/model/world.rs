@@ -5,6 +5,7 @@ use std::sync::{Mutex, MutexGuard};
 use asp::machine::{On, Reading, Role, State, Table, Timer};
 use asp::session::{Party, Rules, Session};
 use asp::{AgentUri, Level, Limits};
+use seal::UnixMillis;
 use stateright::{Model, Property};
 
 use super::graph::Graph;
@@ -157,11 +158,11 @@ fn pass(mut world: World, event: Event) -> World {
         Event::BrokenChain => {
             let mut world = pass(world, Event::LateExpiry);
             for view in &mut world.views {
-                view.break_chain(0);
+                view.break_chain(UnixMillis::new(0));
             }
             return world;
         }
-        Event::LongAfter => world.views.iter_mut().for_each(|view| drop(view.wake(i64::MAX))),
+        Event::LongAfter => world.views.iter_mut().for_each(|view| drop(view.wake(UnixMillis::MAX))),
         Event::Letter(_) => {}
     }
     world

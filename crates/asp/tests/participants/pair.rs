@@ -4,6 +4,7 @@ use asp::machine::{Role, State};
 use asp::message::Body;
 use asp::session::{Judgement, Session};
 use asp::{Error, Participant, Point, Received, Sent};
+use seal::UnixMillis;
 
 use crate::support::bodies::{accept, inform, invitation, query};
 use crate::support::cast::{BUYER, Dice, SELLER, participant};
@@ -12,7 +13,7 @@ pub(crate) use crate::support::scene::{A, B, START};
 pub(crate) struct Pair {
     pub(crate) sides: [Participant; 2],
     pub(crate) dice: Dice,
-    pub(crate) now: i64,
+    pub(crate) now: UnixMillis,
     pub(crate) judgement: Judgement,
 }
 

@@ -3,6 +3,7 @@
 use asp::Level;
 use asp::machine::{Role, State, Timer};
 use asp::session::{Effect, Ending, Step};
+use seal::UnixMillis;
 
 use crate::life::*;
 
@@ -246,14 +247,14 @@ fn to_wake_it_early_or_again_does_no_harm() {
         Life::escalated(),
     ] {
         let mut woken = life.clone();
-        for at in [i64::MIN, 0, START - 1, START, START, START + 29_999, START] {
+        for at in [UnixMillis::MIN, UnixMillis::new(0), START - 1, START, START, START + 29_999, START] {
             assert_eq!(woken.session.wake(at), [], "{} at {at}", life.state());
             assert_eq!(woken.session, life.session);
         }
         woken.wait(i64::from(u32::MAX));
         let ended = woken.session.clone();
-        for at in [0, START, i64::MAX] {
-            assert_eq!(woken.session.wake(at), []);
+        for at in [0, START.get(), i64::MAX] {
+            assert_eq!(woken.session.wake(UnixMillis::new(at)), []);
             assert_eq!(woken.session, ended);
         }
     }

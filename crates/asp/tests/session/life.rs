@@ -4,12 +4,12 @@ use asp::machine::{Reading, Role, State};
 use asp::message::Body;
 use asp::session::{Effect, Incoming, Judgement, Outcome, Party, Rules, Session, Step};
 use asp::{AgentUri, Code, Level, Limits, Performative};
-use seal::Timestamp;
+use seal::{Timestamp, UnixMillis};
 
 pub(crate) use Role::{Invited as B, Inviter as A};
 
 /// When everything begins, in milliseconds since 1970.
-pub(crate) const START: i64 = 1_767_322_800_000;
+pub(crate) const START: UnixMillis = UnixMillis::new(1_767_322_800_000);
 
 pub(crate) const BUYER: &str = "agent://a.example/buyer";
 pub(crate) const SELLER: &str = "agent://b.example/seller";
@@ -17,7 +17,7 @@ pub(crate) const SELLER: &str = "agent://b.example/seller";
 #[derive(Clone)]
 pub(crate) struct Life {
     pub(crate) session: Session,
-    pub(crate) now: i64,
+    pub(crate) now: UnixMillis,
     /// All that the caller was told to do, so far.
     pub(crate) effects: Vec<Effect>,
 }
@@ -160,7 +160,7 @@ impl Life {
     }
 }
 
-pub(crate) fn invitation(terms: &str, valid_until: Option<i64>) -> Body {
+pub(crate) fn invitation(terms: &str, valid_until: Option<UnixMillis>) -> Body {
     propose("prop_inv", "session-invitation", terms, valid_until)
 }
 
@@ -168,7 +168,7 @@ pub(crate) fn offer(name: &str) -> Body {
     propose(name, "service-agreement", "{}", None)
 }
 
-pub(crate) fn propose(name: &str, kind: &str, terms: &str, valid_until: Option<i64>) -> Body {
+pub(crate) fn propose(name: &str, kind: &str, terms: &str, valid_until: Option<UnixMillis>) -> Body {
     let until = valid_until.map(|until| format!(r#","validUntil":"{}""#, time(until))).unwrap_or_default();
     let json = format!(r#"{{"proposalId":"{name}","type":"{kind}","subject":"tea","terms":{terms}{until}}}"#);
     body(Performative::Propose, &json)
@@ -248,6 +248,6 @@ fn body(performative: Performative, json: &str) -> Body {
     Body::parse(performative, json).unwrap_or_else(|wrong| panic!("{json}: {wrong}"))
 }
 
-fn time(millis: i64) -> String {
-    Timestamp::from_unix_millis(millis).unwrap().to_string()
+fn time(at: UnixMillis) -> String {
+    Timestamp::from_unix_millis(at).unwrap().to_string()
 }

@@ -92,7 +92,7 @@ pub(crate) fn digest(value: &Json) -> Digest {
 
 fn made(envelope: &Json) -> i64 {
     let read = Timestamp::parse_rfc3339(&envelope.string("timestamp"));
-    read.map_or(0, |time| time.unix_millis().div_euclid(1000))
+    read.map_or(0, |time| time.unix_millis().seconds())
 }
 
 trait WithoutPath {

@@ -6,7 +6,7 @@ use asp::machine::{Role, State};
 use asp::message::{Authenticator, Body, Cards, Sealed};
 use asp::session::{Judgement, Rules, Session};
 use asp::{Admission, Code, Error, Limits, MessageId, Misbehaviour, Point, Record, SessionId};
-use seal::{Digest, Timestamp, ed25519};
+use seal::{Digest, Timestamp, UnixMillis, ed25519};
 
 use super::bodies;
 use super::cast::{Actor, BUYER, Dice, SELLER, cards};
@@ -16,14 +16,14 @@ use super::json::Json;
 pub(crate) use Role::{Invited as B, Inviter as A};
 
 /// When everything begins, in milliseconds since 1970.
-pub(crate) const START: i64 = 1_767_322_800_000;
+pub(crate) const START: UnixMillis = UnixMillis::new(1_767_322_800_000);
 
 #[derive(Clone)]
 pub(crate) struct Scene {
     pub(crate) record: Record,
     pub(crate) cards: Cards,
     pub(crate) limits: Limits,
-    pub(crate) now: i64,
+    pub(crate) now: UnixMillis,
     pub(crate) judgement: Judgement,
     /// Whether messages are received live, with a clock.
     pub(crate) live: bool,
@@ -192,8 +192,8 @@ pub(crate) fn actor(role: Role) -> &'static Actor {
     }
 }
 
-pub(crate) fn time(millis: i64) -> Timestamp {
-    Timestamp::from_unix_millis(millis).unwrap()
+pub(crate) fn time(at: UnixMillis) -> Timestamp {
+    Timestamp::from_unix_millis(at).unwrap()
 }
 
 /// A message for a [`Record`], which does not ask for signatures: quicker than signing.

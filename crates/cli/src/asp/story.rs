@@ -6,8 +6,8 @@ use asp::machine::{Role, State};
 use asp::message::{Body, Clarify, Commit, Inform, InformType};
 use asp::session::{Ending, Fate, Outcome, Payee, Session};
 use asp::{AgentUri, Status};
-use seal::Timestamp;
 use seal::json::{Kind, Raw, Tape};
+use seal::{Timestamp, UnixMillis};
 
 /// What a message says in that state, for a sentence that begins with its sender; `other` is the name of the other side,
 /// and `name` gives the names of agents.
@@ -124,8 +124,8 @@ fn minute(at: &Timestamp) -> String {
 }
 
 /// The clock part of a time, for the front of a line.
-pub(super) fn clock(millis: i64) -> String {
-    let text = Timestamp::from_unix_millis(millis).map(|at| at.to_string()).unwrap_or_default();
+pub(super) fn clock(at: UnixMillis) -> String {
+    let text = Timestamp::from_unix_millis(at).map(|at| at.to_string()).unwrap_or_default();
     text.get(11..19).unwrap_or("").to_owned()
 }
 
@@ -135,8 +135,8 @@ pub(super) fn count(number: usize, one: &str) -> String {
 }
 
 /// A whole time.
-pub(super) fn time(millis: i64) -> String {
-    Timestamp::from_unix_millis(millis).map(|at| at.to_string()).unwrap_or_default()
+pub(super) fn time(at: UnixMillis) -> String {
+    Timestamp::from_unix_millis(at).map(|at| at.to_string()).unwrap_or_default()
 }
 
 /// Ends a sentence that may have ended already, and gives it a capital; the name of an agent stays as it is.

@@ -5,6 +5,7 @@ use std::io::{self, Read, Write};
 use aaep::Timestamp;
 use aaep::json::{Kind, Tape};
 use listen::{Announcement, Ear, Kind as Word, Limits, Tastes};
+use seal::UnixMillis;
 
 use super::pace::Clock;
 use crate::validate::items::Items;
@@ -56,14 +57,14 @@ pub(super) fn tell(
             let at = doc.root().member("timestamp").and_then(|at| Timestamp::parse_rfc3339(&at.text()?).ok());
             teller.go_on(at.map(|at| at.unix_millis()))?;
         }
-        let now = teller.now.unwrap_or(0);
+        let now = teller.now.unwrap_or_default();
         teller.ear.hear(doc.source(), now);
         teller.drain(now)?;
         if teller.heard.deaf {
             return Ok(teller.heard);
         }
     }
-    let end = teller.now.unwrap_or(0);
+    let end = teller.now.unwrap_or_default();
     teller.wake_until(end.saturating_add(AFTER))?;
     Ok(teller.heard)
 }
@@ -71,7 +72,7 @@ pub(super) fn tell(
 struct Teller<'t, W> {
     ear: Ear,
     /// The time of the recording. A clock that went back does not take it along.
-    now: Option<i64>,
+    now: Option<UnixMillis>,
     heard: Heard,
     out: &'t mut W,
     clock: &'t mut Clock,
@@ -79,7 +80,7 @@ struct Teller<'t, W> {
 
 impl<W: Write> Teller<'_, W> {
     /// To the time of the next event, through all that was to be said before.
-    fn go_on(&mut self, at: Option<i64>) -> io::Result<()> {
+    fn go_on(&mut self, at: Option<UnixMillis>) -> io::Result<()> {
         let Some(at) = at else { return Ok(()) };
         if self.now.is_some() {
             self.wake_until(at)?;
@@ -91,7 +92,7 @@ impl<W: Write> Teller<'_, W> {
     }
 
     /// Says what was held until it was sure, each thing at its time.
-    fn wake_until(&mut self, at: i64) -> io::Result<()> {
+    fn wake_until(&mut self, at: UnixMillis) -> io::Result<()> {
         while let Some(due) = self.ear.next_deadline().filter(|due| *due <= at) {
             let before = self.now.unwrap_or(due);
             let due = due.max(before);
@@ -105,7 +106,7 @@ impl<W: Write> Teller<'_, W> {
     }
 
     /// Says what there is to say; tells whether there was anything.
-    fn drain(&mut self, now: i64) -> io::Result<bool> {
+    fn drain(&mut self, now: UnixMillis) -> io::Result<bool> {
         let mut any = false;
         while let Some(announcement) = self.ear.next(now) {
             any = true;

@@ -2,6 +2,8 @@
 
 use std::time::{Duration, Instant};
 
+use seal::UnixMillis;
+
 /// How fast.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Speed {
@@ -39,7 +41,7 @@ impl Speed {
 pub(super) struct Clock {
     speed: Speed,
     /// When the first thing was told, by this clock and by the recording's.
-    begun: Option<(Instant, i64)>,
+    begun: Option<(Instant, UnixMillis)>,
 }
 
 impl Clock {
@@ -48,9 +50,9 @@ impl Clock {
     }
 
     /// Waits until it is that time in the recording. What has passed is not waited for.
-    pub(super) fn wait_until(&mut self, at: i64) {
+    pub(super) fn wait_until(&mut self, at: UnixMillis) {
         let (begun, first) = *self.begun.get_or_insert_with(|| (Instant::now(), at));
-        let pause = self.speed.pause(at.saturating_sub(first));
+        let pause = self.speed.pause(at.millis_since(first));
         let left = pause.saturating_sub(begun.elapsed());
         if !left.is_zero() {
             std::thread::sleep(left);

@@ -9,6 +9,7 @@ use aaep::message::Message;
 use aaep::rule::{Finding, Severity};
 use aaep::session::{Body, Step};
 use listen::plain;
+use seal::UnixMillis;
 
 use crate::picture::short;
 use crate::print::printable;
@@ -112,7 +113,7 @@ const LONGEST_NAME: usize = 128;
 #[derive(Default)]
 pub(super) struct Story {
     hasher: RandomState,
-    first: Option<i64>,
+    first: Option<UnixMillis>,
     /// The number of each session, and the agent that was heard there first.
     numbers: HashMap<u64, (u32, u64)>,
     /// The session of each question, and its number.
@@ -180,7 +181,7 @@ impl Story {
 
     fn event(&mut self, step: &Step<Cow<'_, str>>, moment: &mut Moment) {
         let at = step.at.map(|at| at.unix_millis());
-        moment.at = at.map(|at| at.saturating_sub(*self.first.get_or_insert(at)));
+        moment.at = at.map(|at| at.millis_since(*self.first.get_or_insert(at)));
         let (who, other) = self.who(&step.session_id, &step.agent_id);
         moment.session = Some(who.clone());
         let (lane, turn, key, text) = happens(step);
@@ -224,7 +225,7 @@ impl Story {
             _ => None,
         };
         let first = self.first;
-        moment.at = said.zip(first).map(|(at, first)| at.unix_millis().saturating_sub(first));
+        moment.at = said.zip(first).map(|(at, first)| at.unix_millis().millis_since(first));
         let (lane, token, text) = match message {
             Message::ConfirmationReply(reply) => {
                 let text = format!(

@@ -7,7 +7,7 @@ use asp::machine::Role;
 use asp::message::{Body, Cards, TrustScore};
 use asp::session::{Judgement, Rules};
 use asp::{AgentUri, Card, Level, Limits, Participant, Performative, Profile, Received, Setup};
-use seal::{Digest, Keys, Random, ed25519, es256};
+use seal::{Digest, Keys, Random, UnixMillis, ed25519, es256};
 
 use crate::sayso::{Ended, sayso};
 
@@ -148,7 +148,7 @@ pub(crate) static BUYER: LazyLock<Actor> = LazyLock::new(|| actor("agent://a.exa
 pub(crate) static SELLER: LazyLock<Actor> = LazyLock::new(|| actor("agent://b.example/seller", 2));
 
 /// When the tests' own sessions begin.
-pub(crate) const START: i64 = 1_767_603_600_000;
+pub(crate) const START: UnixMillis = UnixMillis::new(1_767_603_600_000);
 
 /// Randomness that is the same in every run.
 pub(crate) struct Dice(pub(crate) u64);
@@ -195,7 +195,9 @@ pub(crate) fn own_talk(lines: &[Line<'_>], dice: u64) -> Talk {
     let mut sides = [side(&BUYER, &SELLER), side(&SELLER, &BUYER)];
     sides[0].invite(&SELLER.card, START, &mut dice).unwrap();
     let mut messages = Vec::new();
-    for ((role, performative, body), now) in OPENING.iter().chain(lines).zip(START..) {
+    for ((role, performative, body), now) in
+        OPENING.iter().chain(lines).zip((START.get()..).map(UnixMillis::new))
+    {
         let body = Body::parse(*performative, body).unwrap_or_else(|wrong| panic!("{wrong}: {body}"));
         let (speaker, hearer) = if *role == Role::Inviter { (0, 1) } else { (1, 0) };
         let sent = sides[speaker].send(body, now, &mut dice).unwrap();

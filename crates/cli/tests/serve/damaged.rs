@@ -4,6 +4,8 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use seal::UnixMillis;
+
 use crate::hub::{CAN_REPLY, Client, Hub, QUESTION};
 
 /// What a hub left behind: a question that is open, one that was refused, and a good many events.
@@ -200,22 +202,38 @@ fn a_row_that_a_newer_version_wrote_is_named_and_the_hub_does_not_start() {
         id: "sess_1",
         agent: "bank",
         principal: "bank",
-        lease: 0,
+        lease: UnixMillis::new(0),
         record: br#"{"producer":{"agent_id":"bank"}}"#,
     };
     let newer = br#"{"form":"of a later version"}"#.as_slice();
-    let question = Entry::QuestionOpened { token: "rpl_1", session: "sess_1", deadline: 0, record: newer };
-    let decided = Entry::Decided { token: "rpl_1", decision: "accept", by: "reply", receipt: b"{}", at: 0 };
+    let question = Entry::QuestionOpened {
+        token: "rpl_1",
+        session: "sess_1",
+        deadline: UnixMillis::new(0),
+        record: newer,
+    };
+    let decided = Entry::Decided {
+        token: "rpl_1",
+        decision: "accept",
+        by: "reply",
+        receipt: b"{}",
+        at: UnixMillis::new(0),
+    };
     let event = |body| Entry::Event {
         position: Position::new(1),
         session: "sess_1",
         event_id: "evt_1",
-        at: 0,
+        at: UnixMillis::new(0),
         critical: false,
         body,
     };
-    let newer_session =
-        Entry::SessionOpened { id: "sess_2", agent: "bank", principal: "bank", lease: 0, record: newer };
+    let newer_session = Entry::SessionOpened {
+        id: "sess_2",
+        agent: "bank",
+        principal: "bank",
+        lease: UnixMillis::new(0),
+        record: newer,
+    };
     let subscription = Entry::SubscriptionOpened { id: "sub_1", principal: "ada", record: newer };
     for (entries, row) in [
         (vec![newer_session], "sess_2"),

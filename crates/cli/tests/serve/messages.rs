@@ -11,8 +11,7 @@ pub(crate) const FROM_THE_FUTURE: &str =
     r#"{"type":"subscription.request","aaep_version":"99.0.0","subscriber_id":"test","capabilities":{}}"#;
 
 pub(crate) fn reply(subscription: &str, token: &str, decision: &str) -> String {
-    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
-    let at = seal::Timestamp::from_unix_millis(i64::try_from(now.as_millis()).unwrap()).unwrap();
+    let at = seal::Timestamp::from_unix_millis(std::time::SystemTime::now().into()).unwrap();
     format!(
         r#"{{"type":"confirmation.reply","reply_token":"{token}","decision":"{decision}","subscription_id":"{subscription}","timestamp":"{at}"}}"#
     )

@@ -7,6 +7,7 @@ use std::sync::OnceLock;
 use std::sync::mpsc::{Sender, channel};
 use std::time::Duration;
 
+use seal::UnixMillis;
 use serde_json::{Value, json};
 
 use crate::hub::Client;
@@ -279,7 +280,7 @@ pub(crate) fn now() -> String {
 pub(crate) fn after(seconds: i64) -> String {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
     let at = i64::try_from(now.as_millis()).unwrap() + seconds * 1000;
-    seal::Timestamp::from_unix_millis(at).unwrap().to_string()
+    seal::Timestamp::from_unix_millis(UnixMillis::new(at)).unwrap().to_string()
 }
 
 pub(crate) fn reply(subscription: &str, token: &str, decision: &str) -> Value {

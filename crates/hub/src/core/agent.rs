@@ -6,7 +6,7 @@ use std::sync::Arc;
 use aaep::json::{Kept, Kind, Tape, Value, Writer};
 use aaep::session::Session;
 use aaep::{ReplyToken, SessionId};
-use seal::Digest;
+use seal::{Digest, UnixMillis};
 
 use super::tongues::End;
 use super::{Core, Write};
@@ -31,13 +31,13 @@ pub(super) struct Live {
     pub(super) machine: Session,
     pub(super) state: Box<str>,
     /// The latest timestamp of its events, in milliseconds since 1970.
-    pub(super) stamped: i64,
+    pub(super) stamped: UnixMillis,
     /// When the agent counts as gone, if nobody follows the session on a line. It only ever grows.
-    pub(super) lease: i64,
+    pub(super) lease: UnixMillis,
     /// When its agent was there last without a line, if that is known and it has not gone since.
-    pub(super) seen: Option<i64>,
+    pub(super) seen: Option<UnixMillis>,
     /// The time at which it is looked at next.
-    pub(super) looked_at: i64,
+    pub(super) looked_at: UnixMillis,
     /// Calls that are open: tool and call id.
     pub(super) tools: OpenTools,
     /// Outputs that are open, and how many code points each has.
@@ -54,7 +54,13 @@ pub(super) type Keyed<'k> = (&'k str, Digest);
 
 impl Core {
     /// `POST /agent/v1/sessions`
-    pub(super) fn start(&mut self, who: &Principal, text: &str, key: Option<&str>, now: i64) -> Answer {
+    pub(super) fn start(
+        &mut self,
+        who: &Principal,
+        text: &str,
+        key: Option<&str>,
+        now: UnixMillis,
+    ) -> Answer {
         if !who.speaks() {
             return Answer::Forbidden;
         }
@@ -88,7 +94,7 @@ impl Core {
             producer,
             hints,
             state: "idle".into(),
-            stamped: i64::MIN,
+            stamped: UnixMillis::MIN,
             lease: now.saturating_add(self.limits.lease),
             seen: Some(now),
             looked_at: now.saturating_add(self.limits.lease),
@@ -135,7 +141,7 @@ impl Core {
     }
 
     /// An agent that is gone has its session ended for it (design, decision 16).
-    pub(super) fn end_leases(&mut self, now: i64) {
+    pub(super) fn end_leases(&mut self, now: UnixMillis) {
         let mut due = Vec::new();
         while self.leases.first().is_some_and(|(at, _)| *at <= now)
             && let Some((_, id)) = self.leases.pop_first()
@@ -158,7 +164,7 @@ impl Core {
     }
 
     /// A line is gone: what it alone kept alive has one more lease.
-    pub(super) fn hung_up(&mut self, line: LineId, now: i64) {
+    pub(super) fn hung_up(&mut self, line: LineId, now: UnixMillis) {
         let lease = now.saturating_add(self.limits.lease);
         for session in self.lines.hang_up(line) {
             if let Some(live) = self.sessions.get_mut(&session) {
@@ -169,7 +175,7 @@ impl Core {
     }
 
     /// Ends a session for its agent: what is open in it is closed first, for else its end would not be lawful.
-    pub(super) fn end_with(&mut self, id: &str, end: End, now: i64) {
+    pub(super) fn end_with(&mut self, id: &str, end: End, now: UnixMillis) {
         let Some(live) = self.sessions.get(id) else { return };
         let mut events: Vec<String> =
             live.tools.iter().map(|(tool, call)| end.of_tool(tool, call.as_deref())).collect();
@@ -205,7 +211,13 @@ impl Core {
         }
     }
 
-    pub(super) fn remember(&mut self, who: &Principal, keyed: Option<&Keyed<'_>>, answer: &str, now: i64) {
+    pub(super) fn remember(
+        &mut self,
+        who: &Principal,
+        keyed: Option<&Keyed<'_>>,
+        answer: &str,
+        now: UnixMillis,
+    ) {
         if let Some((key, request)) = keyed {
             self.staged.writes.push(Write::Idempotent {
                 principal: (&*who.name).into(),
@@ -246,7 +258,7 @@ impl Live {
     pub(super) fn restored(
         stored: &journal::stored::OpenSession,
         max_open: usize,
-        lease: i64,
+        lease: UnixMillis,
     ) -> Option<Self> {
         let record = std::str::from_utf8(&stored.record).ok()?;
         let mut tape = Tape::default();
@@ -264,7 +276,7 @@ impl Live {
             hints: root.member("hints").map(|hints| Kept::read(hints.source())).transpose().ok()?,
             machine: Session::new(&stored.id).with_max_open(max_open),
             state: "idle".into(),
-            stamped: i64::MIN,
+            stamped: UnixMillis::MIN,
             lease,
             seen: None,
             looked_at: lease,

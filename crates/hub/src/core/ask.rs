@@ -6,7 +6,7 @@ use aaep::json::{Kind, Tape, Writer};
 use aaep::message::Response;
 use aaep::rule::Finding;
 use aaep::{ReplyToken, SubscriptionId};
-use seal::Digest;
+use seal::{Digest, UnixMillis};
 
 use super::told::{self, Told};
 use super::tongues::{self, End};
@@ -27,7 +27,7 @@ impl Core {
         text: &str,
         clarify: bool,
         key: Option<&str>,
-        now: i64,
+        now: UnixMillis,
     ) -> Answer {
         let keyed =
             key.map(|key| (key, Digest::of_all([session.as_bytes(), text.as_bytes(), &[u8::from(clarify)]])));
@@ -53,7 +53,13 @@ impl Core {
         }
     }
 
-    fn put_question(&mut self, session: &str, text: &str, clarify: bool, now: i64) -> Result<String, Answer> {
+    fn put_question(
+        &mut self,
+        session: &str,
+        text: &str,
+        clarify: bool,
+        now: UnixMillis,
+    ) -> Result<String, Answer> {
         let mut tape = Tape::default();
         let doc = tape.read(text).map_err(|error| Answer::Bad(format!("not JSON: {error}")))?;
         let root = doc.root();
@@ -98,7 +104,7 @@ impl Core {
         session: &str,
         said: &str,
         binding: Option<&str>,
-        now: i64,
+        now: UnixMillis,
     ) -> Result<String, Answer> {
         let waits = self.sessions.get(session).is_some_and(|live| &*live.state == "awaiting_input");
         if !waits {
@@ -134,7 +140,7 @@ impl Core {
     }
 
     /// Stages what was decided about questions: the ledger's entries, and the events that tell of it.
-    pub(super) fn decide(&mut self, decided: Decided, now: i64) {
+    pub(super) fn decide(&mut self, decided: Decided, now: UnixMillis) {
         if decided.is_empty() {
             return;
         }
@@ -182,7 +188,7 @@ impl Core {
         }
     }
 
-    fn tell(&mut self, session: &str, told: &Told, now: i64) {
+    fn tell(&mut self, session: &str, told: &Told, now: UnixMillis) {
         self.say_itself(session, &told.said, &[(SAYSO_EXTENSION, &told.mark)], now);
     }
 
@@ -197,7 +203,7 @@ impl Core {
     }
 
     /// The event that tells everybody how a question was resolved, and the end of the agent's wait.
-    fn tell_resolution(&mut self, resolution: &Resolution, now: i64) {
+    fn tell_resolution(&mut self, resolution: &Resolution, now: UnixMillis) {
         let outcome = resolved(resolution);
         let away = self.is_away(resolution.session.as_str(), &resolution.token, now);
         self.tell_followers(resolution.session.as_str(), &resolution.token, &outcome);
@@ -254,8 +260,8 @@ impl Core {
         who: &Principal,
         session: &str,
         token: &str,
-        until: i64,
-        now: i64,
+        until: UnixMillis,
+        now: UnixMillis,
     ) -> Option<Answer> {
         let Ok(token) = ReplyToken::parse(token) else { return Some(Answer::NotFound) };
         let until = until.min(now.saturating_add(self.limits.longest_wait));
@@ -305,7 +311,7 @@ impl Core {
         who: &Principal,
         session: &str,
         token: &str,
-        now: i64,
+        now: UnixMillis,
     ) -> Option<Answer> {
         if self.own(who, session).is_some()
             && let Ok(token) = ReplyToken::parse(token)
@@ -327,7 +333,7 @@ impl Core {
         Ok(known.is_some_and(|known| known.opened.principal == *who.name))
     }
 
-    pub(super) fn end_waits(&mut self, now: i64) {
+    pub(super) fn end_waits(&mut self, now: UnixMillis) {
         if self.waits.next_deadline().is_some_and(|at| at <= now) {
             self.waits.expire(now, &Answer::Found(PENDING.to_owned()));
         }

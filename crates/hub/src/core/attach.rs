@@ -7,6 +7,7 @@ use aaep::event::Event;
 use aaep::json::{Scribe, Tape, Writer};
 use aaep::shape::{Shaper, Wants};
 use journal::Position;
+use seal::UnixMillis;
 
 use super::agent::requested_by;
 use super::lanes::{Left, is_timed, leave, resumes_from, shaper};
@@ -55,7 +56,7 @@ impl Core {
         subscription: &str,
         since: Since,
         listener: ListenerId,
-        now: i64,
+        now: UnixMillis,
     ) -> Answer {
         let known = self.subscriptions.get_mut(subscription);
         let Some(known) = known.filter(|one| one.is_of(who) && !one.is_over(now)) else {
@@ -91,7 +92,7 @@ impl Core {
     }
 
     /// Open questions that a new listener may answer become its own too.
-    fn entitle_to_open(&mut self, subscription: &str, now: i64) {
+    fn entitle_to_open(&mut self, subscription: &str, now: UnixMillis) {
         let Some(known) = self.subscriptions.get(subscription).filter(|one| one.may_answer) else { return };
         let (id, wants, scope) = (known.id.clone(), known.wants.clone(), known.scope.clone());
         let open: Vec<_> = self
@@ -115,7 +116,7 @@ impl Core {
     }
 
     /// The turn is on disk: the connection joins its lane with what it missed.
-    pub(super) fn attached(&mut self, attach: Attach, now: i64, outputs: &mut Vec<Output>) {
+    pub(super) fn attached(&mut self, attach: Attach, now: UnixMillis, outputs: &mut Vec<Output>) {
         let Attach { subscription, listener, since } = attach;
         // It may be gone again, or replaced, within the same turn.
         let here = |one: &&Subscription| one.listener == Some((listener, None));
@@ -183,7 +184,7 @@ impl Core {
         last: &str,
         turns: &[Turn],
         scope: &Scope,
-        now: i64,
+        now: UnixMillis,
     ) -> Option<(Shaper<Heard>, Vec<Arc<Frame>>)> {
         let end = self.position;
         let known = match id_place(last) {
@@ -230,7 +231,7 @@ impl Core {
         made: &mut Shaper<Heard>,
         turns: &[Turn],
         scope: &Scope,
-        now: i64,
+        now: UnixMillis,
     ) -> Option<(Vec<Left>, bool)> {
         let mut turns = turns.iter().skip_while(|(until, _)| *until <= from).peekable();
         let (mut all, mut whole) = (Vec::new(), true);
@@ -290,7 +291,7 @@ impl Core {
         last: Option<&str>,
         wants: &Wants,
         scope: &Scope,
-        now: i64,
+        now: UnixMillis,
     ) -> Vec<Arc<Frame>> {
         let sessions: Vec<Box<str>> = self
             .sessions
@@ -337,7 +338,7 @@ impl Core {
     }
 
     /// A state.changed that says where a session is (§8.7, C-E15): from and to are the same.
-    fn summary(&mut self, session: &str, gap: bool, now: i64) -> Option<Arc<Frame>> {
+    fn summary(&mut self, session: &str, gap: bool, now: UnixMillis) -> Option<Arc<Frame>> {
         let state = &self.sessions.get(session)?.state;
         let said = tongues::state(Some(state), state);
         let words = if gap { r#"{"gap":true,"words":"hub"}"# } else { told::HUBS_WORDS };
@@ -350,7 +351,7 @@ impl Core {
         session: &str,
         said: &str,
         extra: &[(&str, &str)],
-        now: i64,
+        now: UnixMillis,
     ) -> Option<Arc<Frame>> {
         let id = self.new_id("evt_", now);
         let live = self.sessions.get(session)?;
@@ -371,7 +372,7 @@ impl Core {
 }
 
 /// That a question has more time than its event says, if it has.
-fn more_time(question: &aaep::consent::Question, now: i64) -> Option<Told> {
+fn more_time(question: &aaep::consent::Question, now: UnixMillis) -> Option<Told> {
     let first = i64::try_from(question.timeout_seconds).unwrap_or(i64::MAX).saturating_mul(1000);
     let moved = question.deadline > question.asked.saturating_add(first);
     moved.then(|| told::more_time_before(&question.token, question.deadline, now))

@@ -1,9 +1,11 @@
 //! Letting go of whoever wants so little at a time that more is held for him than may be (C-C18).
 
+use seal::UnixMillis;
+
 use super::Core;
 
 impl Core {
-    pub(super) fn close_full(&mut self, now: i64) {
+    pub(super) fn close_full(&mut self, now: UnixMillis) {
         let full = self.lanes.full();
         if full.is_empty() {
             return;

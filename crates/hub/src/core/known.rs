@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use seal::Digest;
+use seal::{Digest, UnixMillis};
 
 use super::subscription::Subscription;
 use super::{After, Core};
@@ -43,7 +43,7 @@ impl Known {
 
 impl Core {
     /// These tokens hold and no others: the subscriptions of others are closed.
-    pub(super) fn know(&mut self, principals: Vec<Principal>, now: i64) -> Answer {
+    pub(super) fn know(&mut self, principals: Vec<Principal>, now: UnixMillis) -> Answer {
         let known = principals.into_iter().filter_map(|who| Some((who.token?, who)));
         self.known = Known(Some(known.collect()));
         let others: Vec<_> = self

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use aaep::message::CognitiveLoad;
 use aaep::shape::{self, Out, Shaper, Wants};
+use seal::UnixMillis;
 
 use super::Heard;
 use crate::command::Output;
@@ -99,7 +100,7 @@ impl Lanes {
         heard: &Arc<Heard>,
         agent: &str,
         person: Option<&str>,
-        now: i64,
+        now: UnixMillis,
         outputs: &mut Vec<Output>,
     ) {
         for (id, lane) in &mut self.streams {
@@ -116,7 +117,7 @@ impl Lanes {
     }
 
     /// What was held and may leave by now.
-    pub(super) fn pull(&mut self, position: u64, now: i64, outputs: &mut Vec<Output>) {
+    pub(super) fn pull(&mut self, position: u64, now: UnixMillis, outputs: &mut Vec<Output>) {
         for (id, lane) in &mut self.streams {
             if lane.shaper.next_deadline().is_some_and(|at| at <= now) {
                 drain(*id, &mut lane.shaper, position, now, outputs);
@@ -124,7 +125,7 @@ impl Lanes {
         }
     }
 
-    pub(super) fn next_deadline(&self) -> Option<i64> {
+    pub(super) fn next_deadline(&self) -> Option<UnixMillis> {
         self.streams.values().filter_map(|lane| lane.shaper.next_deadline()).min()
     }
 
@@ -147,7 +148,7 @@ impl Lanes {
     }
 }
 
-fn drain(id: LaneId, shaper: &mut Shaper<Heard>, position: u64, now: i64, outputs: &mut Vec<Output>) {
+fn drain(id: LaneId, shaper: &mut Shaper<Heard>, position: u64, now: UnixMillis, outputs: &mut Vec<Output>) {
     while let Some(left) = leave(shaper, position, now) {
         left.frames(|frame| outputs.push(Output::Frame(id, frame)));
     }
@@ -164,7 +165,7 @@ pub(super) struct Left {
 }
 
 /// The next event that leaves a shape, when the log has come to that place.
-pub(super) fn leave(shaper: &mut Shaper<Heard>, position: u64, now: i64) -> Option<Left> {
+pub(super) fn leave(shaper: &mut Shaper<Heard>, position: u64, now: UnixMillis) -> Option<Left> {
     let out = shaper.pull(now)?;
     let from = Some(resumes_from(shaper, position))
         .filter(|from| *from < position || is_timed(shaper.wants()) && matches!(out, Out::Made(_)));

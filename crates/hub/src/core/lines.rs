@@ -8,6 +8,7 @@ use aaep::event::{CancelledBy, Event, Payload};
 use aaep::json::{Tape, Writer};
 use journal::Position;
 use rustc_hash::FxHashMap;
+use seal::UnixMillis;
 
 use super::agent::GONE;
 use super::ask::stored;
@@ -79,7 +80,7 @@ impl Core {
         who: &Principal,
         line: LineId,
         command: Command,
-        now: i64,
+        now: UnixMillis,
     ) -> Option<Answer> {
         let session = session_of(&command);
         let starts = session.is_none();
@@ -125,7 +126,7 @@ impl Core {
     }
 
     /// A line follows a session, if it is its principal's. The first time it is told what it may have missed.
-    fn touch(&mut self, who: &Principal, line: LineId, session: &str, now: i64) -> Result<(), Answer> {
+    fn touch(&mut self, who: &Principal, line: LineId, session: &str, now: UnixMillis) -> Result<(), Answer> {
         let lease = now.saturating_add(self.limits.lease);
         let Some(live) = self.own(who, session) else {
             self.tell_over(who, line, session);

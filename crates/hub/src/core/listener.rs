@@ -4,6 +4,7 @@ use aaep::SubscriptionId;
 use aaep::consent::{Ignored, Link, Said, Sender};
 use aaep::message::{Message, SubscriptionClose};
 use aaep::negotiate::renegotiate;
+use seal::UnixMillis;
 
 use super::subscription::{Subscription, rejection};
 use super::{Core, Write};
@@ -24,7 +25,7 @@ pub(super) enum Way<'w> {
 impl Core {
     /// `POST /aaep/v1/replies`, or a message over the connection of a subscription: whatever comes of a reply, its sender
     /// learns nothing from the answer (C-D1).
-    pub(super) fn say(&mut self, who: &Principal, way: Way<'_>, text: &str, now: i64) -> Answer {
+    pub(super) fn say(&mut self, who: &Principal, way: Way<'_>, text: &str, now: UnixMillis) -> Answer {
         match Message::parse(text) {
             Some(Message::SubscriptionRenegotiate(wish)) => {
                 let Some(known) = self.own_subscription(who, wish.subscription_id.as_str()) else {
@@ -60,7 +61,7 @@ impl Core {
     }
 
     /// A reply, more time or stop. Every attempt is written down and answered alike, once that is on disk.
-    fn reply(&mut self, who: &Principal, way: Way<'_>, text: &str, now: i64) -> Answer {
+    fn reply(&mut self, who: &Principal, way: Way<'_>, text: &str, now: UnixMillis) -> Answer {
         let over = match way {
             Way::Alone => None,
             Way::Over(id) | Way::Bare(id) => Some(id),

@@ -3,13 +3,15 @@
 
 use std::collections::HashMap;
 
+use seal::UnixMillis;
+
 /// What each agent did for each person in its present minute.
 #[derive(Debug, Default)]
 pub(super) struct Minutes(HashMap<Box<str>, Minute>);
 
 #[derive(Clone, Copy, Debug)]
 struct Minute {
-    began: i64,
+    began: UnixMillis,
     count: usize,
 }
 
@@ -19,12 +21,12 @@ const MANY: usize = 1_024;
 
 impl Minutes {
     /// Whether there could be one more.
-    pub(super) fn has_room(&self, agent: &str, most: usize, now: i64) -> bool {
+    pub(super) fn has_room(&self, agent: &str, most: usize, now: UnixMillis) -> bool {
         self.0.get(agent).filter(|minute| minute.holds(now)).is_none_or(|minute| minute.count < most)
     }
 
     /// Takes so many more of an agent, or none if that were too many in this minute.
-    pub(super) fn take(&mut self, agent: &str, count: usize, most: usize, now: i64) -> bool {
+    pub(super) fn take(&mut self, agent: &str, count: usize, most: usize, now: UnixMillis) -> bool {
         if count == 0 {
             return true;
         }
@@ -44,7 +46,7 @@ impl Minutes {
 
 impl Minute {
     /// A clock that went back ends it, too.
-    fn holds(self, now: i64) -> bool {
+    fn holds(self, now: UnixMillis) -> bool {
         (self.began..self.began.saturating_add(MINUTE)).contains(&now)
     }
 }
@@ -57,23 +59,32 @@ mod tests {
     fn each_agent_has_its_own_minute() {
         let mut minutes = Minutes::default();
         let (bank, post) = ("bank", "post");
-        assert!(minutes.take(bank, 2, 3, 0));
-        assert!(!minutes.take(bank, 2, 3, 1), "all or none");
-        assert!(minutes.take(bank, 1, 3, 59_999));
-        assert!(!minutes.take(bank, 1, 3, 59_999));
-        assert!(minutes.take(bank, 0, 3, 59_999) && minutes.take(post, 3, 3, 59_999));
-        assert!(!minutes.has_room(bank, 3, 59_999) && minutes.has_room(post, 4, 59_999));
-        assert!(minutes.has_room(bank, 3, 60_000) && minutes.take(bank, 1, 3, 60_000));
-        assert!(minutes.take(bank, 3, 3, -5), "a clock that went back");
+        assert!(minutes.take(bank, 2, 3, UnixMillis::new(0)));
+        assert!(!minutes.take(bank, 2, 3, UnixMillis::new(1)), "all or none");
+        assert!(minutes.take(bank, 1, 3, UnixMillis::new(59_999)));
+        assert!(!minutes.take(bank, 1, 3, UnixMillis::new(59_999)));
+        assert!(
+            minutes.take(bank, 0, 3, UnixMillis::new(59_999))
+                && minutes.take(post, 3, 3, UnixMillis::new(59_999))
+        );
+        assert!(
+            !minutes.has_room(bank, 3, UnixMillis::new(59_999))
+                && minutes.has_room(post, 4, UnixMillis::new(59_999))
+        );
+        assert!(
+            minutes.has_room(bank, 3, UnixMillis::new(60_000))
+                && minutes.take(bank, 1, 3, UnixMillis::new(60_000))
+        );
+        assert!(minutes.take(bank, 3, 3, UnixMillis::new(-5)), "a clock that went back");
     }
 
     #[test]
     fn agents_that_fell_silent_are_forgotten() {
         let mut minutes = Minutes::default();
         for number in 0..MANY {
-            assert!(minutes.take(&number.to_string(), 1, 1, 0));
+            assert!(minutes.take(&number.to_string(), 1, 1, UnixMillis::new(0)));
         }
-        assert!(minutes.take("new", 1, 1, MINUTE));
+        assert!(minutes.take("new", 1, 1, UnixMillis::new(MINUTE)));
         assert_eq!(minutes.0.len(), 1);
     }
 }

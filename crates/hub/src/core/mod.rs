@@ -39,7 +39,7 @@ use aaep::event::{Event, Producer};
 use aaep::negotiate::Offer;
 use journal::Journal;
 use rustc_hash::FxHashMap;
-use seal::Random;
+use seal::{Random, UnixMillis};
 
 use crate::command::{Answer, Command, Notice, Output, Request, RequestId};
 use crate::delivery::Frame;
@@ -92,7 +92,7 @@ pub struct Core {
     /// The line on which what is being judged was said.
     speaking: Option<LineId>,
     /// Each open session once, at a time that is not after its lease ends: leases grow without being looked for here.
-    leases: BTreeSet<(i64, Box<str>)>,
+    leases: BTreeSet<(UnixMillis, Box<str>)>,
     /// Messages about questions of which something else is being written: they are heard after it.
     later: Vec<Request>,
     /// What is being judged is such a message.
@@ -103,18 +103,18 @@ pub struct Core {
     position: u64,
     staged: Staged,
     /// Subscriptions without a connection, by the time until which they may come back.
-    lost: BTreeSet<(i64, Box<str>)>,
+    lost: BTreeSet<(UnixMillis, Box<str>)>,
     /// What holds could not be read after a turn that was not written; it is tried again at the next.
     stale: bool,
     /// After a turn that was not written, nothing is tried before this without being asked.
-    rests_until: i64,
+    rests_until: UnixMillis,
     /// The last turn could not be written.
     doubtful: bool,
     counters: Arc<Counters>,
     /// Up to this position events may have been forgotten.
     floor: u64,
     /// When is looked again for what may be forgotten.
-    trims_at: i64,
+    trims_at: UnixMillis,
     room: Room,
 }
 
@@ -161,7 +161,7 @@ impl Core {
         producer: Producer,
         limits: Limits,
         random: impl FnMut(&mut [u8]) + Send + 'static,
-        now: i64,
+        now: UnixMillis,
     ) -> Result<Self, journal::Error> {
         let mut core = Self {
             journal,
@@ -190,7 +190,7 @@ impl Core {
             staged: Staged::default(),
             lost: BTreeSet::new(),
             stale: false,
-            rests_until: i64::MIN,
+            rests_until: UnixMillis::MIN,
             doubtful: false,
             counters: Arc::default(),
             floor: 0,
@@ -212,7 +212,7 @@ impl Core {
     }
 
     /// Takes a turn.
-    pub fn turn(&mut self, requests: impl IntoIterator<Item = Request>, now: i64) -> Vec<Output> {
+    pub fn turn(&mut self, requests: impl IntoIterator<Item = Request>, now: UnixMillis) -> Vec<Output> {
         if self.stale
             && let Err(error) = self.make_again(now)
         {
@@ -256,7 +256,7 @@ impl Core {
     }
 
     /// When the next turn is due though nobody asks.
-    pub fn next_deadline(&self) -> Option<i64> {
+    pub fn next_deadline(&self) -> Option<UnixMillis> {
         let parts = [
             self.questions.next_deadline(),
             self.lanes.next_deadline(),
@@ -270,7 +270,7 @@ impl Core {
         first.map(|at| at.max(self.rests_until)).into_iter().chain(rests).min()
     }
 
-    fn follow(&mut self, request: Request, now: i64) {
+    fn follow(&mut self, request: Request, now: UnixMillis) {
         let said = matches!(
             request.command,
             Command::Say { .. } | Command::SayOver { .. } | Command::SayBare { .. }
@@ -286,7 +286,7 @@ impl Core {
     }
 
     /// Judges a request; it has no answer yet, or never will, if there is none.
-    fn judge(&mut self, id: RequestId, who: &Principal, command: Command, now: i64) -> Option<Answer> {
+    fn judge(&mut self, id: RequestId, who: &Principal, command: Command, now: UnixMillis) -> Option<Answer> {
         if !self.known.hears(who) {
             return Some(Answer::Forbidden);
         }
@@ -347,7 +347,7 @@ impl Core {
     }
 
     /// What is due by the clock alone.
-    fn wake(&mut self, now: i64) {
+    fn wake(&mut self, now: UnixMillis) {
         let decided = self.questions.wake(now);
         self.decide(decided, now);
         self.close_lost(now);
@@ -358,7 +358,7 @@ impl Core {
     }
 
     /// Writes what was staged, lets it hold, and says what to tell whom.
-    fn finish(&mut self, now: i64) -> Vec<Output> {
+    fn finish(&mut self, now: UnixMillis) -> Vec<Output> {
         let mut staged = std::mem::take(&mut self.staged);
         if let Err(error) = self.write(&staged.writes) {
             return self.undo(staged, &error, now);
@@ -410,7 +410,7 @@ impl Core {
     }
 
     /// Nothing of the turn happened. What is on disk is what holds; whoever asked for something may ask again.
-    fn undo(&mut self, staged: Staged, error: &journal::Error, now: i64) -> Vec<Output> {
+    fn undo(&mut self, staged: Staged, error: &journal::Error, now: UnixMillis) -> Vec<Output> {
         let mut outputs = Vec::new();
         for after in staged.after {
             match after {
@@ -438,7 +438,7 @@ impl Core {
     }
 
     /// Makes the state again from the journal. Lines stay: whoever is on one is told that nothing was stored, and goes on.
-    fn make_again(&mut self, now: i64) -> Result<(), journal::Error> {
+    fn make_again(&mut self, now: UnixMillis) -> Result<(), journal::Error> {
         self.restore(now)?;
         self.lines.keep(|session| self.sessions.contains_key(session));
         Ok(())

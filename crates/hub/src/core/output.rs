@@ -1,7 +1,7 @@
 //! Output as a model makes it: text however cut goes in, and events with their positions come of it.
 
 use aaep::json::Writer;
-use seal::Digest;
+use seal::{Digest, UnixMillis};
 
 use super::publish::published;
 use super::{Core, tongues};
@@ -28,7 +28,7 @@ impl Core {
         session: &str,
         piece: &Piece<'_>,
         key: Option<&str>,
-        now: i64,
+        now: UnixMillis,
     ) -> Answer {
         let complete = if piece.complete { "1" } else { "0" };
         let whole = [session, piece.id.unwrap_or(""), complete, piece.text];

@@ -2,6 +2,7 @@
 
 use aaep::consent::{Answer, By, Call, Resolution, Status};
 use aaep::{ReplyToken, SessionId};
+use seal::UnixMillis;
 
 use super::Core;
 use super::tongues::{self, End};
@@ -13,7 +14,7 @@ const BETWEEN: i64 = 10_000;
 impl Core {
     /// Sessions of this owner have nobody any more: he lived in the process that ran the hub before. Their agents count as
     /// gone from the next turn on.
-    pub fn orphan(&mut self, owner: &str, now: i64) {
+    pub fn orphan(&mut self, owner: &str, now: UnixMillis) {
         let left: Vec<_> = self
             .sessions
             .iter()
@@ -27,7 +28,7 @@ impl Core {
     }
 
     /// The lease of a session is over, whatever it was.
-    pub(super) fn end_lease(&mut self, id: &str, now: i64) {
+    pub(super) fn end_lease(&mut self, id: &str, now: UnixMillis) {
         let Some(live) = self.sessions.get_mut(id) else { return };
         self.leases.remove(&(live.looked_at, id.into()));
         (live.lease, live.looked_at) = (now, now);
@@ -35,8 +36,8 @@ impl Core {
     }
 
     /// Whether nobody follows a session, waits for the question or was there just now.
-    pub(super) fn is_away(&self, session: &str, token: &ReplyToken, now: i64) -> bool {
-        let seen = |at: i64| now.saturating_sub(at) <= BETWEEN;
+    pub(super) fn is_away(&self, session: &str, token: &ReplyToken, now: UnixMillis) -> bool {
+        let seen = |at: UnixMillis| now.millis_since(at) <= BETWEEN;
         self.lines.of(session).is_empty()
             && !self.waits.has(token)
             && self.sessions.get(session).is_some_and(|live| !live.seen.is_some_and(seen))
@@ -53,7 +54,7 @@ impl Core {
     }
 
     /// A person who has said yes is not to believe that it is done: nobody has taken it yet.
-    pub(super) fn tell_away(&mut self, resolution: &Resolution, now: i64) {
+    pub(super) fn tell_away(&mut self, resolution: &Resolution, now: UnixMillis) {
         let refused = matches!(resolution.answer, Answer::Decision(_)) && !resolution.is_accepted();
         if resolution.by != By::Reply || refused {
             return;
@@ -62,7 +63,7 @@ impl Core {
     }
 
     /// Ends a session whose agent is gone.
-    pub(super) fn end_for_it(&mut self, id: &str, now: i64) {
+    pub(super) fn end_for_it(&mut self, id: &str, now: UnixMillis) {
         let Some(live) = self.sessions.get(id) else { return };
         let end = End::Gone { under_way: !live.tools.is_empty(), unused_yes: self.has_unused_yes(&live.id) };
         self.end_with(id, end, now);

@@ -9,7 +9,7 @@ use aaep::json::{Doc, Writer};
 use aaep::rule::{Face, Finding, Findings, Severity};
 use aaep::session::{Body, Session, Step};
 use aaep::{ReplyToken, SessionId};
-use seal::Digest;
+use seal::{Digest, UnixMillis};
 
 use super::agent::{Live, OpenOutputs, OpenTools};
 use super::ask::{binding, broken};
@@ -29,7 +29,7 @@ impl Core {
         session: &str,
         events: &[String],
         key: Option<&str>,
-        now: i64,
+        now: UnixMillis,
     ) -> Answer {
         let keyed = key.map(|key| (key, Digest::of_all([session.as_bytes(), events.join("\n").as_bytes()])));
         // Before the session is looked for: what was asked may have ended it.
@@ -60,7 +60,7 @@ impl Core {
         session: &str,
         events: &[String],
         by_agent: bool,
-        now: i64,
+        now: UnixMillis,
     ) -> Result<Vec<Arc<str>>, Answer> {
         let (writes, after, position) = (self.staged.writes.len(), self.staged.after.len(), self.position);
         let mut before = Before { several: events.len() > 1, was: None };
@@ -98,7 +98,7 @@ impl Core {
         events: &[String],
         by_agent: bool,
         before: &mut Before,
-        now: i64,
+        now: UnixMillis,
     ) -> Result<Vec<Arc<str>>, Answer> {
         let mut ids = std::mem::take(&mut self.room.ids);
         ids.clear();
@@ -121,7 +121,7 @@ impl Core {
         session: &str,
         by_agent: bool,
         since: usize,
-        now: i64,
+        now: UnixMillis,
     ) -> Result<(), Answer> {
         let new = self.staged.writes.get(since..).unwrap_or_default();
         let critical =
@@ -145,7 +145,7 @@ impl Core {
         session: &str,
         said: &str,
         extra: &[(&str, &str)],
-        now: i64,
+        now: UnixMillis,
     ) -> Result<Arc<str>, Answer> {
         self.emit_said(session, said, extra, false, None, now)
     }
@@ -157,7 +157,7 @@ impl Core {
         extra: &[(&str, &str)],
         by_agent: bool,
         before: Option<&mut Before>,
-        now: i64,
+        now: UnixMillis,
     ) -> Result<Arc<str>, Answer> {
         let id = self.new_id("evt_", now);
         let Some(live) = self.sessions.get_mut(session) else { return Err(Answer::NotFound) };
@@ -217,7 +217,7 @@ impl Core {
     }
 
     /// Stages an event that is the hub's own to say.
-    pub(super) fn say_itself(&mut self, session: &str, said: &str, extra: &[(&str, &str)], now: i64) {
+    pub(super) fn say_itself(&mut self, session: &str, said: &str, extra: &[(&str, &str)], now: UnixMillis) {
         let said = self.emit_one(session, said, extra, now).map(drop);
         self.was_said(session, said);
     }
@@ -240,7 +240,7 @@ impl Core {
         session: &str,
         new: &New<'_>,
         before: Option<&mut Before>,
-        now: i64,
+        now: UnixMillis,
     ) -> Result<SessionId, Answer> {
         let doc = &new.doc;
         let mut findings = Findings::new(Face::Strict);
@@ -305,7 +305,7 @@ impl Core {
     }
 
     /// A session that has said its last word is over: its questions are refused, and it is forgotten.
-    fn end(&mut self, session: &str, now: i64) {
+    fn end(&mut self, session: &str, now: UnixMillis) {
         let Some(live) = self.sessions.get(session) else { return };
         let decided = self.questions.end(&live.id.clone(), now);
         self.decide(decided, now);

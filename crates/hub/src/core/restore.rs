@@ -13,6 +13,7 @@ use aaep::negotiate::{Offer, Terms};
 use aaep::rule::{Face, Findings};
 use aaep::shape::Wants;
 use journal::{Error, Place, Position};
+use seal::UnixMillis;
 
 use super::Core;
 use super::agent::Live;
@@ -26,7 +27,7 @@ const PAGE: usize = 512;
 
 impl Core {
     /// Makes everything again from the journal. Connections are gone; who had one may come back within the window.
-    pub(super) fn restore(&mut self, now: i64) -> Result<(), Error> {
+    pub(super) fn restore(&mut self, now: UnixMillis) -> Result<(), Error> {
         let alive = self.journal.restore()?;
         self.position = alive.last.get();
         self.floor = alive.floor.get();
@@ -118,7 +119,7 @@ fn unreadable(place: Place, id: &str) -> Error {
 }
 
 /// A stored question, with its deadline as it stands now.
-fn question(token: &str, record: &[u8], deadline: i64) -> Result<Question, Error> {
+fn question(token: &str, record: &[u8], deadline: UnixMillis) -> Result<Question, Error> {
     let read = || Question::parse_record(std::str::from_utf8(record).ok()?);
     let mut question = read().ok_or_else(|| unreadable(Place::Question, token))?;
     question.deadline = deadline;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use aaep::Timestamp;
 use aaep::json::{Scribe, Tape};
-use seal::Random;
+use seal::{Random, UnixMillis};
 
 use crate::command::Output;
 
@@ -24,7 +24,7 @@ pub(super) struct Room {
     /// What follows from a turn.
     pub(super) outputs: Vec<Output>,
     /// A time, and how it is written.
-    pub(super) stamp: (i64, String),
+    pub(super) stamp: (UnixMillis, String),
 }
 
 /// So many texts are kept…
@@ -41,7 +41,7 @@ impl Room {
     }
 
     /// How a time is written.
-    pub(super) fn stamp(&mut self, at: i64) -> &str {
+    pub(super) fn stamp(&mut self, at: UnixMillis) -> &str {
         let (known, text) = &mut self.stamp;
         if *known != at || text.is_empty() {
             *text = Timestamp::from_unix_millis(at).map(|at| at.to_string()).unwrap_or_default();
@@ -118,7 +118,7 @@ mod tests {
     #[test]
     fn a_time_is_written_as_it_is_each_time() {
         let mut room = Room::default();
-        for at in [0, 0, 1_767_603_600_000, 0] {
+        for at in [0, 0, 1_767_603_600_000, 0].map(UnixMillis::new) {
             assert_eq!(room.stamp(at), Timestamp::from_unix_millis(at).unwrap().to_string());
         }
     }

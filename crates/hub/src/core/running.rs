@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use aaep::shape::Shaper;
 use journal::Position;
+use seal::UnixMillis;
 
 use super::attach::Turn;
 use super::lanes::shaper;
@@ -19,7 +20,7 @@ impl Core {
         &mut self,
         turns: &[Turn],
         scope: &Scope,
-        now: i64,
+        now: UnixMillis,
     ) -> Option<(Shaper<Heard>, Vec<Arc<Frame>>)> {
         let open: HashSet<Box<str>> = self
             .sessions

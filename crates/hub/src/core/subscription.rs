@@ -7,7 +7,7 @@ use aaep::json::Writer;
 use aaep::message::{Message, ReasonCode, SubscriptionRejected};
 use aaep::negotiate::{Offer, Terms, answer};
 use aaep::shape::Wants;
-use seal::Digest;
+use seal::{Digest, UnixMillis};
 
 use super::onward::Onward;
 use super::{After, Core, Write};
@@ -32,7 +32,7 @@ pub(super) struct Subscription {
     /// The event after which it begins; nothing if it begins when it is attached.
     pub(super) after: Option<Box<str>>,
     /// Until when it may come back.
-    pub(super) lost: Option<i64>,
+    pub(super) lost: Option<UnixMillis>,
     /// The terms that it had before, the oldest first: who returns is told by the terms that held then.
     pub(super) before: Vec<Before>,
 }
@@ -50,7 +50,7 @@ const MOST_BEFORE: usize = 4;
 
 impl Core {
     /// `POST /aaep/v1/subscriptions`
-    pub(super) fn subscribe(&mut self, who: &Principal, text: &str, now: i64) -> Answer {
+    pub(super) fn subscribe(&mut self, who: &Principal, text: &str, now: UnixMillis) -> Answer {
         if !who.role.hears() {
             return Answer::Forbidden;
         }
@@ -111,7 +111,7 @@ impl Core {
     }
 
     /// A connection is gone. Its subscription may come back within the window.
-    pub(super) fn detached(&mut self, listener: ListenerId, too_slow: bool, now: i64) {
+    pub(super) fn detached(&mut self, listener: ListenerId, too_slow: bool, now: UnixMillis) {
         let Some(subscription) = self.listeners.remove(&listener) else { return };
         let window = if too_slow { 0 } else { self.limits.resume_window };
         let Some(known) = self.subscriptions.get_mut(&subscription) else { return };
@@ -146,7 +146,7 @@ impl Core {
     }
 
     /// Subscriptions that did not come back in time are closed (C-C17).
-    pub(super) fn close_lost(&mut self, now: i64) {
+    pub(super) fn close_lost(&mut self, now: UnixMillis) {
         while self.lost.first().is_some_and(|(until, _)| *until <= now)
             && let Some((_, subscription)) = self.lost.pop_first()
         {
@@ -154,7 +154,7 @@ impl Core {
         }
     }
 
-    pub(super) fn close_subscription(&mut self, subscription: &str, now: i64) {
+    pub(super) fn close_subscription(&mut self, subscription: &str, now: UnixMillis) {
         let Some(known) = self.subscriptions.remove(subscription) else { return };
         if let Some(until) = known.lost {
             self.lost.remove(&(until, subscription.into()));
@@ -222,7 +222,7 @@ impl Subscription {
     }
 
     /// Whether it did not come back in time.
-    pub(super) fn is_over(&self, now: i64) -> bool {
+    pub(super) fn is_over(&self, now: UnixMillis) -> bool {
         self.lost.is_some_and(|until| until <= now)
     }
 

@@ -5,6 +5,7 @@ use aaep::consent::{Answer, By, Extended, Reminder, Resolution};
 use aaep::event::Decision;
 use aaep::json::{Tape, Writer};
 use aaep::{ReplyToken, Timestamp};
+use seal::UnixMillis;
 
 use super::tongues;
 
@@ -21,17 +22,17 @@ pub(super) fn reminder(reminder: &Reminder) -> Told {
 }
 
 /// A person has asked for more time, and everybody has it (WCAG 2.2.1).
-pub(super) fn more_time(extended: &Extended, now: i64) -> Told {
+pub(super) fn more_time(extended: &Extended, now: UnixMillis) -> Told {
     moved(&extended.token, extended.deadline, "There is more time to answer", now)
 }
 
 /// The same, for who is told of that question only now.
-pub(super) fn more_time_before(token: &ReplyToken, deadline: i64, now: i64) -> Told {
+pub(super) fn more_time_before(token: &ReplyToken, deadline: UnixMillis, now: UnixMillis) -> Told {
     moved(token, deadline, "There is more time for the question that follows", now)
 }
 
-fn moved(token: &ReplyToken, deadline: i64, what: &str, now: i64) -> Told {
-    let span = span(deadline.saturating_sub(now));
+fn moved(token: &ReplyToken, deadline: UnixMillis, what: &str, now: UnixMillis) -> Told {
+    let span = span(deadline.millis_since(now));
     let until = Timestamp::from_unix_millis(deadline).map(|at| at.to_string()).unwrap_or_default();
     // The day is known to whoever waits for an answer.
     let clock = until.get(11..19).unwrap_or_default();

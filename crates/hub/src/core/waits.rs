@@ -5,13 +5,14 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use aaep::ReplyToken;
+use seal::UnixMillis;
 
 use crate::command::{Answer, RequestId};
 
 #[derive(Default)]
 pub(super) struct Waits {
     open: HashMap<RequestId, Waiting>,
-    by_time: BTreeSet<(i64, RequestId)>,
+    by_time: BTreeSet<(UnixMillis, RequestId)>,
     by_token: HashMap<ReplyToken, BTreeSet<RequestId>>,
     by_principal: HashMap<Arc<str>, usize>,
     /// What is told when the turn is on disk.
@@ -19,13 +20,13 @@ pub(super) struct Waits {
 }
 
 struct Waiting {
-    until: i64,
+    until: UnixMillis,
     token: ReplyToken,
     who: Arc<str>,
 }
 
 impl Waits {
-    pub(super) fn insert(&mut self, request: RequestId, until: i64, token: ReplyToken, who: Arc<str>) {
+    pub(super) fn insert(&mut self, request: RequestId, until: UnixMillis, token: ReplyToken, who: Arc<str>) {
         self.forget(request);
         self.by_time.insert((until, request));
         self.by_token.entry(token.clone()).or_default().insert(request);
@@ -75,7 +76,7 @@ impl Waits {
     }
 
     /// Whose time is over is told this.
-    pub(super) fn expire(&mut self, now: i64, answer: &Answer) {
+    pub(super) fn expire(&mut self, now: UnixMillis, answer: &Answer) {
         while let Some((_, request)) = self.by_time.first().copied().filter(|(until, _)| *until <= now) {
             self.forget(request);
             self.answered.push((request, answer.clone()));
@@ -83,7 +84,7 @@ impl Waits {
     }
 
     /// When the first one's time is over.
-    pub(super) fn next_deadline(&self) -> Option<i64> {
+    pub(super) fn next_deadline(&self) -> Option<UnixMillis> {
         self.by_time.first().map(|(until, _)| *until)
     }
 
@@ -148,7 +149,7 @@ mod tests {
                 naive.retain(|one| !gone(one));
                 let mut answered = match step {
                     Step::Insert(id, until, of, who) => {
-                        waits.insert(RequestId(id), until, token(of), who.to_string().into());
+                        waits.insert(RequestId(id), UnixMillis::new(until), token(of), who.to_string().into());
                         naive.push((id, until, of, who));
                         told.clear();
                         Vec::new()
@@ -163,7 +164,7 @@ mod tests {
                         waits.take_answered().into_iter().map(|(id, _)| id).collect()
                     }
                     Step::Expire(now) => {
-                        waits.expire(now, &Answer::Done);
+                        waits.expire(UnixMillis::new(now), &Answer::Done);
                         waits.take_answered().into_iter().map(|(id, _)| id).collect()
                     }
                     Step::TakeAll => waits.take_all(),
@@ -172,7 +173,7 @@ mod tests {
                 answered.sort_unstable();
                 prop_assert_eq!(answered, told);
                 prop_assert_eq!(waits.len(), naive.len());
-                prop_assert_eq!(waits.next_deadline(), naive.iter().map(|one| one.1).min());
+                prop_assert_eq!(waits.next_deadline(), naive.iter().map(|one| UnixMillis::new(one.1)).min());
                 for who in 0..3 {
                     let count = naive.iter().filter(|one| one.3 == who).count();
                     prop_assert_eq!(waits.of_principal(&who.to_string()), count);

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use seal::UnixMillis;
+
 use super::{After, Core, REST, Staged};
 use crate::command::{Answer, Output};
 use crate::watch::Note;
@@ -116,7 +118,7 @@ impl Core {
     }
 
     /// After a turn that was not written, whether the disk takes writes again is found out even if nobody asks for one.
-    pub(super) fn try_disk(&mut self, now: i64, outputs: &mut Vec<Output>) {
+    pub(super) fn try_disk(&mut self, now: UnixMillis, outputs: &mut Vec<Output>) {
         if !self.doubtful || self.stale || now < self.rests_until {
             return;
         }

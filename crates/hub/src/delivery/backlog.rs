@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use aaep::event::{Event, Payload};
 use aaep::shape::{Limits, Out, Shaper};
+use seal::UnixMillis;
 
 use super::{Frame, LaneLimits, Part};
 
@@ -52,7 +53,7 @@ impl Backlog {
     }
 
     /// Takes out the next frame.
-    pub fn pull(&mut self, now: i64) -> Option<Arc<Frame>> {
+    pub fn pull(&mut self, now: UnixMillis) -> Option<Arc<Frame>> {
         let Some(out) = self.shaper.pull(now) else {
             self.bytes = 0;
             return None;

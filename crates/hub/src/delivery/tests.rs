@@ -4,6 +4,8 @@
 
 use std::sync::Arc;
 
+use seal::UnixMillis;
+
 use super::*;
 
 fn frame(id: u64, critical: bool) -> Arc<Frame> {
@@ -203,7 +205,7 @@ fn event(id: u64, session: &str, kind: &str, payload: &str) -> Arc<Frame> {
     Arc::new(Frame::event(&format!("evt_{id}"), &json, id, critical).of_session(session, Part::of(&read)))
 }
 
-const NOW: i64 = 1_794_000_000_000;
+const NOW: UnixMillis = UnixMillis::new(1_794_000_000_000);
 
 #[test]
 fn what_waits_for_a_slow_listener_is_joined_and_a_critical_goes_in_front() {

@@ -10,6 +10,7 @@ use aaep::recording::{Limits, Place, Recording, Sequence};
 use aaep::rule::{Face, Findings, Severity};
 use hub::delivery::{Cursor, Frame, Lane, Next};
 use hub::{LaneId, ListenerId, Principal};
+use seal::UnixMillis;
 
 use crate::cast::AT_RATE;
 use crate::support::text_of;
@@ -19,7 +20,7 @@ pub(crate) struct Ear {
     pub(crate) capabilities: usize,
     pub(crate) subscription: Option<String>,
     pub(crate) line: Option<Line>,
-    pub(crate) lost_at: i64,
+    pub(crate) lost_at: UnixMillis,
     /// It has said that it closes its subscription.
     pub(crate) closes: bool,
     pub(crate) stalls: bool,
@@ -57,7 +58,7 @@ impl Ear {
             capabilities,
             subscription: None,
             line: None,
-            lost_at: 0,
+            lost_at: UnixMillis::default(),
             closes: false,
             stalls: false,
             is_prompt,

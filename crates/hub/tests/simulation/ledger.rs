@@ -2,6 +2,8 @@
 
 use std::collections::{HashMap, HashSet};
 
+use seal::UnixMillis;
+
 use crate::support::{Disk, Seen, text_of};
 
 #[derive(Default)]
@@ -18,7 +20,7 @@ pub(crate) struct Ledger {
 
 pub(crate) struct Asked {
     pub(crate) session: String,
-    pub(crate) deadline: i64,
+    pub(crate) deadline: UnixMillis,
     pub(crate) decision: Option<(String, String)>,
     digest: Option<String>,
     spent: bool,
@@ -48,12 +50,23 @@ impl Ledger {
                     if body.contains("agent.awaiting.confirmation") {
                         let digest = digest_of(body);
                         let session = text_of(body, "session_id");
-                        let asked = Asked { session, deadline: 0, decision: None, digest, spent: false };
+                        let asked = Asked {
+                            session,
+                            deadline: UnixMillis::new(0),
+                            decision: None,
+                            digest,
+                            spent: false,
+                        };
                         self.questions.insert(text_of(body, "reply_token"), asked);
                     } else if body.contains("agent.awaiting.clarification") {
                         let session = text_of(body, "session_id");
-                        let asked =
-                            Asked { session, deadline: 0, decision: None, digest: None, spent: false };
+                        let asked = Asked {
+                            session,
+                            deadline: UnixMillis::new(0),
+                            decision: None,
+                            digest: None,
+                            spent: false,
+                        };
                         self.questions.insert(text_of(body, "reply_token"), asked);
                     } else if body.contains("agent.tool.invoked") && body.contains(r#""irreversible":true"#) {
                         calls.push(digest_of(body).expect("a call is bound"));

@@ -6,6 +6,7 @@ use aaep::event::Producer;
 use hub::command::{Answer, Command, Output, Request, RequestId};
 use hub::delivery::{Lane, LaneLimits};
 use hub::{Core, LaneId, Limits, ListenerId, Principal};
+use seal::UnixMillis;
 
 use crate::chance::Chance;
 use crate::ear::Ear;
@@ -17,12 +18,12 @@ pub(crate) struct World {
     pub(crate) disk: Disk,
     pub(crate) ledger: Ledger,
     pub(crate) chance: Chance,
-    pub(crate) now: i64,
+    pub(crate) now: UnixMillis,
     pub(crate) ears: Vec<Ear>,
     pub(crate) agents: Vec<Agent>,
     pub(crate) lanes: HashMap<LaneId, Lane>,
     /// Questions that are not answered yet, and until when they must be.
-    open: HashMap<RequestId, (Purpose, i64)>,
+    open: HashMap<RequestId, (Purpose, UnixMillis)>,
     inbox: Vec<Request>,
     numbers: u64,
     pub(crate) acknowledged: HashSet<String>,
@@ -268,7 +269,7 @@ impl World {
     }
 }
 
-fn core(disk: &Disk, chance: &mut Chance, now: i64) -> Core {
+fn core(disk: &Disk, chance: &mut Chance, now: UnixMillis) -> Core {
     let mut random = Chance::new(chance.next());
     let fill = move |bytes: &mut [u8]| bytes.fill_with(|| random.next().to_le_bytes()[0]);
     Core::new(Box::new(disk.clone()), Producer::new("hub"), LIMITS, fill, now).unwrap()

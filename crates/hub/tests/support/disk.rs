@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use journal::stored::{Alive, Remembered, StoredDecision, StoredEvent, StoredSession};
 use journal::{Entry, Error, Journal, Memory, Position, Retention, Trimmed};
+use seal::UnixMillis;
 
 /// A journal that outlives the hub, and can be told to fail.
 #[derive(Clone, Default)]
@@ -42,11 +43,11 @@ pub(crate) enum Seen {
     },
     Asked {
         token: String,
-        deadline: i64,
+        deadline: UnixMillis,
     },
     Moved {
         token: String,
-        deadline: i64,
+        deadline: UnixMillis,
     },
     Decided {
         token: String,
@@ -160,7 +161,7 @@ impl Journal for Disk {
     fn decision(&mut self, token: &str) -> Result<Option<StoredDecision>, Error> {
         self.0.lock().unwrap().called("decision").decision(token)
     }
-    fn trim(&mut self, keep: &Retention, now: i64) -> Result<Trimmed, Error> {
+    fn trim(&mut self, keep: &Retention, now: UnixMillis) -> Result<Trimmed, Error> {
         self.0.lock().unwrap().called("trim").trim(keep, now)
     }
     fn size(&mut self) -> Result<u64, Error> {

@@ -19,17 +19,18 @@ use aaep::event::Producer;
 use hub::command::{Answer, Command, Notice, Output, Request, RequestId};
 use hub::delivery::{Cursor, Frame, Lane, LaneLimits, Next};
 use hub::{Core, LaneId, Limits, LineId, ListenerId, Principal};
+use seal::UnixMillis;
 
 pub(crate) use cast::{REPLIES, THINK, TRANSFER, agent, call, listener, observer, text_of, types};
 pub(crate) use disk::{Disk, Seen};
 
-pub(crate) const START: i64 = 1_767_603_600_000;
+pub(crate) const START: UnixMillis = UnixMillis::new(1_767_603_600_000);
 
 /// The hub, its disk, and everybody who listens.
 pub(crate) struct Stage {
     pub(crate) core: Core,
     pub(crate) disk: Disk,
-    pub(crate) now: i64,
+    pub(crate) now: UnixMillis,
     requests: u64,
     listeners: u64,
     lanes: HashMap<LaneId, Lane>,
@@ -55,7 +56,7 @@ impl Stage {
         Self::with(&Limits::default(), Disk::default(), START)
     }
 
-    pub(crate) fn with(limits: &Limits, disk: Disk, now: i64) -> Self {
+    pub(crate) fn with(limits: &Limits, disk: Disk, now: UnixMillis) -> Self {
         let core = Core::new(Box::new(disk.clone()), Producer::new("hub"), *limits, random(7), now).unwrap();
         Self {
             core,

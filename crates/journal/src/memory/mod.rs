@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
+use seal::UnixMillis;
 
 use crate::stored::{
     Alive, OpenQuestion, OpenSession, OpenSubscription, Remembered, Spending, StoredDecision, StoredEvent,
@@ -37,7 +38,7 @@ pub struct Memory {
 struct Event {
     session: Arc<str>,
     id: Arc<str>,
-    at: i64,
+    at: UnixMillis,
     critical: bool,
     body: Box<[u8]>,
 }
@@ -54,7 +55,7 @@ struct Kept {
 /// Only its age and size: nothing reads an attempt back.
 #[derive(Debug)]
 struct Attempt {
-    at: i64,
+    at: UnixMillis,
     bytes: usize,
 }
 
@@ -69,7 +70,7 @@ struct Decision {
     answer: String,
     by: String,
     receipt: Vec<u8>,
-    at: i64,
+    at: UnixMillis,
     spent: Option<Spending>,
 }
 
@@ -147,7 +148,7 @@ impl Journal for Memory {
         Ok(self.questions.get(token).and_then(Question::decision))
     }
 
-    fn trim(&mut self, keep: &Retention, now: i64) -> Result<Trimmed, Error> {
+    fn trim(&mut self, keep: &Retention, now: UnixMillis) -> Result<Trimmed, Error> {
         Ok(self.forget(keep, now))
     }
 

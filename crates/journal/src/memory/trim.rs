@@ -2,13 +2,15 @@
 
 use std::collections::HashSet;
 
+use seal::UnixMillis;
+
 use super::{Memory, Question};
 use crate::{Position, Retention, Trimmed};
 
 impl Memory {
-    pub(super) fn forget(&mut self, keep: &Retention, now: i64) -> Trimmed {
+    pub(super) fn forget(&mut self, keep: &Retention, now: UnixMillis) -> Trimmed {
         let mut done = Trimmed::default();
-        let too_old = |age: Option<i64>, at: i64| age.is_some_and(|age| at < now.saturating_sub(age));
+        let too_old = |age: Option<i64>, at: UnixMillis| age.is_some_and(|age| at < now.saturating_sub(age));
         let ledger = self.ledger();
         let too_much = |bytes: usize| keep.bytes.is_some_and(|most| (bytes + ledger) as u64 > most);
         self.forget_events(keep.step, &mut done, |at, bytes| too_old(keep.events, at) || too_much(bytes));
@@ -54,7 +56,7 @@ impl Memory {
         sessions.chain(questions).chain(subscriptions).chain(keys).sum()
     }
 
-    fn forget_events(&mut self, step: usize, done: &mut Trimmed, goes: impl Fn(i64, usize) -> bool) {
+    fn forget_events(&mut self, step: usize, done: &mut Trimmed, goes: impl Fn(UnixMillis, usize) -> bool) {
         for looked_at in 0.. {
             let Some((position, event)) = self.events.range(self.floor.next()..).next() else { return };
             if !goes(event.at, self.bytes) {

@@ -25,6 +25,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use rusqlite::Connection;
+use seal::UnixMillis;
 
 use crate::stored::{Alive, Remembered, StoredDecision, StoredEvent, StoredSession};
 use crate::{Entry, Error, Journal, Position, Retention, Trimmed};
@@ -125,7 +126,7 @@ impl Journal for Sqlite {
         self.read_decision(token)
     }
 
-    fn trim(&mut self, keep: &Retention, now: i64) -> Result<Trimmed, Error> {
+    fn trim(&mut self, keep: &Retention, now: UnixMillis) -> Result<Trimmed, Error> {
         self.forget(keep, now)
     }
 

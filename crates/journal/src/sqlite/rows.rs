@@ -1,6 +1,7 @@
 //! Rows as they are stored: read with their sum checked, written with it.
 
 use rusqlite::{Connection, OptionalExtension as _, Params, Row};
+use seal::UnixMillis;
 
 use super::fault::fault;
 use super::sum::{self, Sum};
@@ -72,7 +73,7 @@ pub(super) fn newest(connection: &Connection) -> Result<i64, Error> {
 pub(super) struct Event {
     pub(super) position: Position,
     pub(super) session: i64,
-    pub(super) at: i64,
+    pub(super) at: UnixMillis,
     pub(super) critical: bool,
     pub(super) id: String,
     pub(super) body: Vec<u8>,
@@ -83,6 +84,7 @@ impl Event {
         let (place, session, at, critical) = (row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?);
         let (sum, id, body): (i64, String, Vec<u8>) = (row.get(4)?, row.get(5)?, row.get(6)?);
         let sound = sum == sum::event(place, session, at, critical, &id, &body);
+        let at = UnixMillis::new(at);
         Ok((Self { position: position(place), session, at, critical, id, body }, sound))
     }
 
@@ -101,7 +103,7 @@ impl Event {
 pub(super) struct Session {
     pub(super) number: i64,
     pub(super) of: OpenSession,
-    pub(super) ended: Option<i64>,
+    pub(super) ended: Option<UnixMillis>,
     /// When it has ended, the place of its oldest event; none when all have been forgotten.
     pub(super) oldest: Option<i64>,
 }
@@ -112,18 +114,24 @@ impl Session {
             id: row.get(1)?,
             agent: row.get(2)?,
             principal: row.get(3)?,
-            lease: row.get(4)?,
+            lease: UnixMillis::new(row.get(4)?),
             record: row.get(5)?,
         };
-        let session = Self { number: row.get(0)?, of, ended: row.get(6)?, oldest: row.get(7)? };
+        let session = Self {
+            number: row.get(0)?,
+            of,
+            ended: row.get::<_, Option<i64>>(6)?.map(UnixMillis::new),
+            oldest: row.get(7)?,
+        };
         let sound = session.sum() == row.get::<_, i64>(8)?;
         Ok((session, sound))
     }
 
     fn sum(&self) -> i64 {
         let OpenSession { id, agent, principal, lease, record } = &self.of;
-        let sum = Sum::of("sessions").number(self.number).text(id).text(agent).text(principal).number(*lease);
-        sum.bytes(record).maybe_number(self.ended).maybe_number(self.oldest).done()
+        let sum =
+            Sum::of("sessions").number(self.number).text(id).text(agent).text(principal).number(lease.get());
+        sum.bytes(record).maybe_number(self.ended.map(UnixMillis::get)).maybe_number(self.oldest).done()
     }
 
     pub(super) fn named(connection: &Connection, id: &str) -> Result<Option<Self>, Error> {
@@ -152,7 +160,17 @@ impl Session {
             connection,
             "INSERT INTO sessions VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) ON CONFLICT (number) DO UPDATE
              SET lease = ?5, record = ?6, ended = ?7, oldest = ?8, sum = ?9",
-            (self.number, id, agent, principal, lease, record, self.ended, self.oldest, self.sum()),
+            (
+                self.number,
+                id,
+                agent,
+                principal,
+                lease.get(),
+                record,
+                self.ended.map(UnixMillis::get),
+                self.oldest,
+                self.sum(),
+            ),
         )
         .map(drop)
     }
@@ -162,7 +180,7 @@ impl Session {
 pub(super) struct Question {
     pub(super) token: String,
     pub(super) session: i64,
-    pub(super) deadline: i64,
+    pub(super) deadline: UnixMillis,
     pub(super) record: Vec<u8>,
     pub(super) decided: Option<Decision>,
 }
@@ -171,24 +189,25 @@ pub(super) struct Decision {
     pub(super) answer: String,
     pub(super) by: String,
     pub(super) receipt: Vec<u8>,
-    pub(super) at: i64,
+    pub(super) at: UnixMillis,
     pub(super) spent: Option<Spending>,
 }
 
 impl Question {
     fn read(row: &Row<'_>) -> rusqlite::Result<(Self, bool)> {
         let spent: Option<i64> = row.get(10)?;
-        let spent =
-            spent.map(|at| Ok::<_, rusqlite::Error>(Spending { call: row.get(9)?, at })).transpose()?;
+        let spent = spent
+            .map(|at| Ok::<_, rusqlite::Error>(Spending { call: row.get(9)?, at: UnixMillis::new(at) }))
+            .transpose()?;
         let decided: Option<i64> = row.get(8)?;
         let decided = decided.map(|at| {
             let (answer, by, receipt) = (row.get(5)?, row.get(6)?, row.get(7)?);
-            Ok::<_, rusqlite::Error>(Decision { answer, by, receipt, at, spent })
+            Ok::<_, rusqlite::Error>(Decision { answer, by, receipt, at: UnixMillis::new(at), spent })
         });
         let question = Self {
             token: row.get(1)?,
             session: row.get(2)?,
-            deadline: row.get(3)?,
+            deadline: UnixMillis::new(row.get(3)?),
             record: row.get(4)?,
             decided: decided.transpose()?,
         };
@@ -197,11 +216,13 @@ impl Question {
     }
 
     fn sum(&self) -> i64 {
-        let sum = Sum::of("questions").text(&self.token).number(self.session).number(self.deadline);
-        let sum = sum.bytes(&self.record).maybe_number(self.decided.as_ref().map(|it| it.at));
+        let sum = Sum::of("questions").text(&self.token).number(self.session).number(self.deadline.get());
+        let sum = sum.bytes(&self.record).maybe_number(self.decided.as_ref().map(|it| it.at.get()));
         let Some(Decision { answer, by, receipt, at: _, spent }) = &self.decided else { return sum.done() };
         let sum = sum.text(answer).text(by).bytes(receipt);
-        sum.maybe(spent.as_ref().map(|it| &*it.call)).maybe_number(spent.as_ref().map(|it| it.at)).done()
+        sum.maybe(spent.as_ref().map(|it| &*it.call))
+            .maybe_number(spent.as_ref().map(|it| it.at.get()))
+            .done()
     }
 
     pub(super) fn named(connection: &Connection, token: &str) -> Result<Option<Self>, Error> {
@@ -228,14 +249,14 @@ impl Question {
             (
                 &self.token,
                 self.session,
-                self.deadline,
+                self.deadline.get(),
                 &self.record,
                 decided.map(|it| &it.answer),
                 decided.map(|it| &it.by),
                 decided.map(|it| &it.receipt),
-                decided.map(|it| it.at),
+                decided.map(|it| it.at.get()),
                 spent.map(|it| &it.call),
-                spent.map(|it| it.at),
+                spent.map(|it| it.at.get()),
                 self.sum(),
             ),
         )
@@ -313,7 +334,8 @@ fn subscription_sum(id: &str, principal: &str, record: &[u8]) -> i64 {
 pub(super) fn key(connection: &Connection, principal: &str, key: &str) -> Result<Option<Remembered>, Error> {
     let sql = "SELECT request, response, at, sum FROM keys WHERE principal = ? AND key = ?";
     one(connection, Place::Key, sql, (principal, key), |row| {
-        let kept = Remembered { request: row.get(0)?, response: row.get(1)?, at: row.get(2)? };
+        let kept =
+            Remembered { request: row.get(0)?, response: row.get(1)?, at: UnixMillis::new(row.get(2)?) };
         let sound = row.get::<_, i64>(3)? == key_sum(principal, key, &kept);
         Ok((kept, sound))
     })
@@ -328,10 +350,10 @@ pub(super) fn set_key(
     let Remembered { request, response, at } = kept;
     let sum = key_sum(principal, key, kept);
     let sql = "INSERT INTO keys VALUES (NULL, ?, ?, ?, ?, ?, ?)";
-    run(connection, sql, (principal, key, request, response, at, sum)).map(drop)
+    run(connection, sql, (principal, key, request, response, at.get(), sum)).map(drop)
 }
 
 fn key_sum(principal: &str, key: &str, kept: &Remembered) -> i64 {
     let sum = Sum::of("keys").text(principal).text(key).bytes(&kept.request).bytes(&kept.response);
-    sum.number(kept.at).done()
+    sum.number(kept.at.get()).done()
 }

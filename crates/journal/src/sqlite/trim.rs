@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use rusqlite::{Connection, Params, Row, Transaction, TransactionBehavior};
+use seal::UnixMillis;
 
 use super::fault::fault;
 use super::rows::{self, Event, FLOOR, Session, run};
@@ -14,7 +15,7 @@ use crate::{Error, Position, Retention, Trimmed};
 const HANDFUL: usize = 64;
 
 impl Sqlite {
-    pub(super) fn forget(&mut self, keep: &Retention, now: i64) -> Result<Trimmed, Error> {
+    pub(super) fn forget(&mut self, keep: &Retention, now: UnixMillis) -> Result<Trimmed, Error> {
         let mut done = Trimmed::default();
         let Self { connection, tail, floor, .. } = self;
         let transaction =
@@ -69,7 +70,7 @@ struct Step<'a> {
     /// Numbers of open sessions.
     open: HashSet<i64>,
     keep: &'a Retention,
-    now: i64,
+    now: UnixMillis,
     floor: i64,
     /// The places of events that were forgotten; the tail does not know of it yet.
     gone: HashSet<i64>,
@@ -85,7 +86,7 @@ struct Oldest {
 
 impl Step<'_> {
     fn cutoff(&self, age: Option<i64>) -> i64 {
-        age.map_or(i64::MIN, |age| self.now.saturating_sub(age))
+        age.map_or(i64::MIN, |age| self.now.saturating_sub(age).get())
     }
 
     /// Raises the floor over what is too old or too much, and forgets what is below unless its session is open.

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use rusqlite::{Connection, TransactionBehavior};
+use seal::UnixMillis;
 
 use super::fault::fault;
 use super::rows::{self, Decision, Question, Session};
@@ -179,7 +180,7 @@ impl Writer<'_> {
             }
             Entry::Attempt { at, subscription, what } => {
                 let sql = "INSERT INTO attempts VALUES (NULL, ?, ?, ?)";
-                rows::run(connection, sql, (at, subscription, what))?;
+                rows::run(connection, sql, (at.get(), subscription, what))?;
             }
         }
         Ok(())
@@ -190,7 +191,7 @@ impl Writer<'_> {
         position: Position,
         session: &str,
         id: &str,
-        at: i64,
+        at: UnixMillis,
         critical: bool,
         body: &[u8],
     ) -> Result<(), Refusal> {
@@ -202,10 +203,10 @@ impl Writer<'_> {
         }
         let session = self.number_of(session)?;
         let place = number(position);
-        let sum = sum::event(place, session, at, critical, id, body);
+        let sum = sum::event(place, session, at.get(), critical, id, body);
         let sql = "INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?)";
         let mut statement = self.connection.prepare_cached(sql).map_err(fault)?;
-        statement.execute((place, session, at, critical, sum, id, body)).map_err(fault)?;
+        statement.execute((place, session, at.get(), critical, sum, id, body)).map_err(fault)?;
         self.tail.add(id.to_owned(), position, session);
         self.last = position;
         Ok(())

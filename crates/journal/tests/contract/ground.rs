@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 
 use journal::{Conflict, Entry, Error, Journal, Memory, Position, Reason, Settings, Sqlite};
+use seal::UnixMillis;
 use tempfile::TempDir;
 
 pub(crate) trait Ground {
@@ -82,30 +83,30 @@ pub(crate) fn event_at<'a>(position: u64, session: &'a str, event_id: &'a str, w
         position: at(position),
         session,
         event_id,
-        at: when,
+        at: UnixMillis::new(when),
         critical: false,
         body: event_id.as_bytes(),
     }
 }
 
 pub(crate) fn opened(id: &str) -> Entry<'_> {
-    Entry::SessionOpened { id, agent: "agent", principal: "owner", lease: 60, record: b"{}" }
+    Entry::SessionOpened { id, agent: "agent", principal: "owner", lease: UnixMillis::new(60), record: b"{}" }
 }
 
 pub(crate) fn ended(id: &str) -> Entry<'_> {
-    Entry::SessionEnded { id, at: 9 }
+    Entry::SessionEnded { id, at: UnixMillis::new(9) }
 }
 
 pub(crate) fn asked<'a>(token: &'a str, session: &'a str) -> Entry<'a> {
-    Entry::QuestionOpened { token, session, deadline: 30, record: b"pay?" }
+    Entry::QuestionOpened { token, session, deadline: UnixMillis::new(30), record: b"pay?" }
 }
 
 pub(crate) fn decided<'a>(token: &'a str, decision: &'a str) -> Entry<'a> {
-    Entry::Decided { token, decision, by: "reply", receipt: b"signed", at: 5 }
+    Entry::Decided { token, decision, by: "reply", receipt: b"signed", at: UnixMillis::new(5) }
 }
 
 pub(crate) fn spent(token: &str) -> Entry<'_> {
-    Entry::Spent { token, call: b"pay(7)", at: 6 }
+    Entry::Spent { token, call: b"pay(7)", at: UnixMillis::new(6) }
 }
 
 pub(crate) fn subscribed(id: &str) -> Entry<'_> {
@@ -117,7 +118,7 @@ pub(crate) fn cursor(subscription: &str, position: u64) -> Entry<'_> {
 }
 
 pub(crate) fn key<'a>(principal: &'a str, key: &'a str) -> Entry<'a> {
-    Entry::Idempotent { principal, key, request: b"digest", response: b"201", at: 5 }
+    Entry::Idempotent { principal, key, request: b"digest", response: b"201", at: UnixMillis::new(5) }
 }
 
 /// The positions of all events.

@@ -1,6 +1,7 @@
 //! What is forgotten, and what never is.
 
 use journal::{Entry, Journal, Reason, Retention, Trimmed};
+use seal::UnixMillis;
 
 use crate::Behaviour;
 use crate::ground::*;
@@ -21,7 +22,7 @@ pub(crate) const BEHAVIOURS: &[Behaviour] = &[
 
 const YEAR: i64 = 1_000_000;
 
-fn trim(journal: &mut dyn Journal, keep: &Retention, now: i64) -> Trimmed {
+fn trim(journal: &mut dyn Journal, keep: &Retention, now: UnixMillis) -> Trimmed {
     let mut sum = Trimmed::default();
     for _ in 0..100_000 {
         let done = journal.trim(keep, now).unwrap();
@@ -59,7 +60,7 @@ fn no_limits(ground: &dyn Ground) {
     let mut journal = filled(ground, &["s3"]);
     journal.commit(&[key("p", "k")]).unwrap();
     let before = journal.restore().unwrap();
-    assert_eq!(trim(&mut *journal, &Retention::default(), i64::MAX), Trimmed::default());
+    assert_eq!(trim(&mut *journal, &Retention::default(), UnixMillis::MAX), Trimmed::default());
     assert_eq!(journal.restore().unwrap(), before);
     assert_eq!(positions(&mut *journal).len(), 100);
 }
@@ -67,7 +68,7 @@ fn no_limits(ground: &dyn Ground) {
 fn by_age(ground: &dyn Ground) {
     let mut journal = filled(ground, &[]);
     let keep = Retention { events: Some(40), ..Retention::default() };
-    assert_eq!(trim(&mut *journal, &keep, 100).events, 59);
+    assert_eq!(trim(&mut *journal, &keep, UnixMillis::new(100)).events, 59);
     for mut journal in [journal] {
         for _ in 0..2 {
             assert_eq!(positions(&mut *journal), (60..=100).collect::<Vec<_>>());
@@ -78,7 +79,7 @@ fn by_age(ground: &dyn Ground) {
             assert_eq!(journal.events_of("s0", at(0), 99).unwrap(), []);
             journal = ground.after_crash(journal);
         }
-        assert_eq!(trim(&mut *journal, &keep, 100), Trimmed::default());
+        assert_eq!(trim(&mut *journal, &keep, UnixMillis::new(100)), Trimmed::default());
     }
 }
 
@@ -92,7 +93,7 @@ fn by_size(ground: &dyn Ground) {
             position: at(number),
             session: "s",
             event_id: &id,
-            at: 0,
+            at: UnixMillis::new(0),
             critical: false,
             body: &body,
         };
@@ -101,7 +102,7 @@ fn by_size(ground: &dyn Ground) {
     journal.commit(&[ended("s")]).unwrap();
     assert!(journal.size().unwrap() > 5_000_000);
     let keep = Retention { bytes: Some(1 << 20), ..Retention::default() };
-    assert!(!trim(&mut *journal, &keep, 0).over);
+    assert!(!trim(&mut *journal, &keep, UnixMillis::new(0)).over);
     let size = journal.size().unwrap();
     assert!((500_000..=1 << 20).contains(&size), "{size}");
     let left = positions(&mut *journal);
@@ -112,21 +113,21 @@ fn by_size(ground: &dyn Ground) {
 fn open_sessions_stay(ground: &dyn Ground) {
     let mut journal = filled(ground, &["s3"]);
     let keep = Retention { events: Some(0), ..Retention::default() };
-    assert_eq!(trim(&mut *journal, &keep, YEAR).events, 90);
+    assert_eq!(trim(&mut *journal, &keep, UnixMillis::new(YEAR)).events, 90);
     assert_eq!(positions(&mut *journal), (31..=40).collect::<Vec<_>>());
     assert_eq!(journal.events_of("s3", at(0), 99).unwrap().len(), 10);
     assert_eq!(journal.position_of("e035").unwrap(), Some(at(35)));
     assert_eq!(journal.restore().unwrap().floor, at(100));
     journal = ground.after_crash(journal);
     journal.commit(&[event_at(101, "s3", "e101", 101), ended("s3")]).unwrap();
-    assert_eq!(trim(&mut *journal, &keep, YEAR).events, 11);
+    assert_eq!(trim(&mut *journal, &keep, UnixMillis::new(YEAR)).events, 11);
     assert_eq!(positions(&mut *journal), []);
 }
 
 fn positions_go_on(ground: &dyn Ground) {
     let mut journal = filled(ground, &[]);
     let keep = Retention { events: Some(0), ..Retention::default() };
-    trim(&mut *journal, &keep, YEAR);
+    trim(&mut *journal, &keep, UnixMillis::new(YEAR));
     journal = ground.after_crash(journal);
     let alive = journal.restore().unwrap();
     assert_eq!((alive.last, alive.floor), (at(100), at(100)));
@@ -139,7 +140,7 @@ fn positions_go_on(ground: &dyn Ground) {
 fn unfetched_goes(ground: &dyn Ground) {
     let mut journal = filled(ground, &[]);
     journal.commit(&[subscribed("sub"), cursor("sub", 20)]).unwrap();
-    trim(&mut *journal, &Retention { events: Some(50), ..Retention::default() }, 100);
+    trim(&mut *journal, &Retention { events: Some(50), ..Retention::default() }, UnixMillis::new(100));
     let alive = journal.restore().unwrap();
     assert_eq!((alive.subscriptions[0].cursor, alive.floor), (at(20), at(49)));
     assert_eq!(journal.events(at(20), 1).unwrap()[0].position, at(50));
@@ -151,11 +152,11 @@ fn open_decisions_stay(ground: &dyn Ground) {
     journal.commit(&[decided("yes", "accept"), decided("used", "accept"), spent("used")]).unwrap();
     let keep = Retention { events: Some(0), decisions: Some(0), keys: Some(0), bytes: Some(0), step: 10 };
     let before = journal.restore().unwrap();
-    assert_eq!(trim(&mut *journal, &keep, YEAR).decisions, 0);
+    assert_eq!(trim(&mut *journal, &keep, UnixMillis::new(YEAR)).decisions, 0);
     assert_eq!(journal.restore().unwrap(), before);
     refused(&mut *journal, &[spent("used")], 0, Reason::AlreadySpent);
     journal.commit(&[decided("open", "reject"), ended("s")]).unwrap();
-    assert_eq!(trim(&mut *journal, &keep, YEAR).decisions, 3);
+    assert_eq!(trim(&mut *journal, &keep, UnixMillis::new(YEAR)).decisions, 3);
     assert_eq!(journal.decision("yes").unwrap(), None);
     refused(&mut *journal, &[decided("open", "accept")], 0, Reason::QuestionUnknown);
 }
@@ -166,12 +167,15 @@ fn decisions_and_keys(ground: &dyn Ground) {
         .commit(&[opened("s"), asked("q", "s"), decided("q", "accept"), ended("s"), key("p", "k")])
         .unwrap();
     let events = Retention { events: Some(0), bytes: Some(0), ..Retention::default() };
-    trim(&mut *journal, &events, YEAR);
+    trim(&mut *journal, &events, UnixMillis::new(YEAR));
     assert!(journal.decision("q").unwrap().is_some() && journal.idempotent("p", "k").unwrap().is_some());
     let keep = Retention { decisions: Some(10), keys: Some(20), ..Retention::default() };
-    assert_eq!(trim(&mut *journal, &keep, 15), Trimmed::default());
-    assert_eq!(trim(&mut *journal, &keep, 16), Trimmed { decisions: 1, ..Trimmed::default() });
-    assert_eq!(trim(&mut *journal, &keep, 26), Trimmed { keys: 1, ..Trimmed::default() });
+    assert_eq!(trim(&mut *journal, &keep, UnixMillis::new(15)), Trimmed::default());
+    assert_eq!(
+        trim(&mut *journal, &keep, UnixMillis::new(16)),
+        Trimmed { decisions: 1, ..Trimmed::default() }
+    );
+    assert_eq!(trim(&mut *journal, &keep, UnixMillis::new(26)), Trimmed { keys: 1, ..Trimmed::default() });
     assert!(journal.decision("q").unwrap().is_none() && journal.idempotent("p", "k").unwrap().is_none());
     journal.commit(&[key("p", "k")]).unwrap();
 }
@@ -179,16 +183,16 @@ fn decisions_and_keys(ground: &dyn Ground) {
 fn steps(ground: &dyn Ground) {
     let mut journal = filled(ground, &[]);
     let keep = Retention { events: Some(0), step: 7, ..Retention::default() };
-    let first = journal.trim(&keep, YEAR).unwrap();
+    let first = journal.trim(&keep, UnixMillis::new(YEAR)).unwrap();
     assert_eq!((first.events, first.more), (7, true));
     assert_eq!(journal.restore().unwrap().floor, at(7));
-    assert_eq!(trim(&mut *journal, &keep, YEAR).events, 93);
+    assert_eq!(trim(&mut *journal, &keep, UnixMillis::new(YEAR)).events, 93);
 }
 
 fn over(ground: &dyn Ground) {
     let mut journal = filled(ground, &["s0", "s9"]);
     let keep = Retention { bytes: Some(1), ..Retention::default() };
-    let done = trim(&mut *journal, &keep, 0);
+    let done = trim(&mut *journal, &keep, UnixMillis::new(0));
     assert_eq!((done.events, done.over), (80, true));
     assert_eq!(positions(&mut *journal).len(), 20);
 }
@@ -197,14 +201,16 @@ fn attempts(ground: &dyn Ground) {
     let mut journal = ground.fresh();
     let what = [1; 1000];
     for number in 0..3000 {
-        journal.commit(&[Entry::Attempt { at: number, subscription: "sub", what: &what }]).unwrap();
+        journal
+            .commit(&[Entry::Attempt { at: UnixMillis::new(number), subscription: "sub", what: &what }])
+            .unwrap();
     }
     let keep = Retention { events: Some(2000), ..Retention::default() };
-    assert_eq!(trim(&mut *journal, &keep, 2999).attempts, 999);
+    assert_eq!(trim(&mut *journal, &keep, UnixMillis::new(2999)).attempts, 999);
     let size = journal.size().unwrap();
     assert!(size > 2_000_000, "{size}");
     let keep = Retention { bytes: Some(1 << 20), ..Retention::default() };
-    let done = trim(&mut *journal, &keep, 0);
+    let done = trim(&mut *journal, &keep, UnixMillis::new(0));
     assert!((800..1400).contains(&done.attempts) && !done.over, "{done:?}");
     assert!(journal.size().unwrap() <= 1 << 20);
 }

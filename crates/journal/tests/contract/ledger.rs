@@ -1,6 +1,7 @@
 //! Sessions, questions, subscriptions, keys.
 
 use journal::{Entry, Reason};
+use seal::UnixMillis;
 
 use crate::Behaviour;
 use crate::ground::*;
@@ -22,15 +23,20 @@ pub(crate) const BEHAVIOURS: &[Behaviour] = &[
 fn sessions(ground: &dyn Ground) {
     let mut journal = ground.fresh();
     refused(&mut *journal, &[ended("s")], 0, Reason::SessionNotOpen);
-    let touched = Entry::SessionTouched { id: "s", lease: 70, record: None };
+    let touched = Entry::SessionTouched { id: "s", lease: UnixMillis::new(70), record: None };
     refused(&mut *journal, &[touched], 0, Reason::SessionNotOpen);
     journal.commit(&[opened("s"), touched, touched]).unwrap();
     refused(&mut *journal, &[opened("s")], 0, Reason::SessionKnown);
     let session = journal.restore().unwrap().sessions.remove(0);
-    assert_eq!((session.lease, &*session.record), (70, &b"{}"[..]));
-    journal.commit(&[Entry::SessionTouched { id: "s", lease: 80, record: Some(b"new") }]).unwrap();
+    assert_eq!((session.lease, &*session.record), (UnixMillis::new(70), &b"{}"[..]));
+    journal
+        .commit(&[Entry::SessionTouched { id: "s", lease: UnixMillis::new(80), record: Some(b"new") }])
+        .unwrap();
     let session = ground.again(journal).restore().unwrap().sessions.remove(0);
-    assert_eq!((session.lease, &*session.record, &*session.agent), (80, &b"new"[..], "agent"));
+    assert_eq!(
+        (session.lease, &*session.record, &*session.agent),
+        (UnixMillis::new(80), &b"new"[..], "agent")
+    );
 
     let mut journal = ground.fresh();
     journal.commit(&[opened("s"), ended("s")]).unwrap();
@@ -76,8 +82,8 @@ fn decisions_come_back(ground: &dyn Ground) {
     let mut journal = ground.fresh();
     journal.commit(&[opened("s"), asked("q", "s"), decided("q", "accept"), ended("s")]).unwrap();
     let decision = ground.again(journal).decision("q").unwrap().unwrap();
-    assert_eq!((&*decision.token, &*decision.session, decision.deadline), ("q", "s", 30));
-    assert_eq!((&*decision.decision, &*decision.by, decision.at), ("accept", "reply", 5));
+    assert_eq!((&*decision.token, &*decision.session, decision.deadline), ("q", "s", UnixMillis::new(30)));
+    assert_eq!((&*decision.decision, &*decision.by, decision.at), ("accept", "reply", UnixMillis::new(5)));
     assert_eq!((&*decision.record, &*decision.receipt), (&b"pay?"[..], &b"signed"[..]));
     assert_eq!(decision.spent, None);
 }
@@ -93,7 +99,7 @@ fn spend_once(ground: &dyn Ground) {
     journal = ground.after_crash(journal);
     refused(&mut *journal, &[spent("q")], 0, Reason::AlreadySpent);
     let spending = journal.decision("q").unwrap().unwrap().spent.unwrap();
-    assert_eq!((&*spending.call, spending.at), (&b"pay(7)"[..], 6));
+    assert_eq!((&*spending.call, spending.at), (&b"pay(7)"[..], UnixMillis::new(6)));
     journal.commit(&[ended("s")]).unwrap();
     refused(&mut *journal, &[spent("r")], 0, Reason::SessionNotOpen);
     assert_eq!(journal.restore().unwrap().unspent, []);
@@ -101,13 +107,13 @@ fn spend_once(ground: &dyn Ground) {
 
 fn deadlines(ground: &dyn Ground) {
     let mut journal = ground.fresh();
-    let moved = Entry::DeadlineMoved { token: "q", deadline: 300 };
+    let moved = Entry::DeadlineMoved { token: "q", deadline: UnixMillis::new(300) };
     refused(&mut *journal, &[moved], 0, Reason::QuestionUnknown);
     journal.commit(&[opened("s"), asked("q", "s"), moved, moved]).unwrap();
-    assert_eq!(journal.restore().unwrap().questions[0].deadline, 300);
+    assert_eq!(journal.restore().unwrap().questions[0].deadline, UnixMillis::new(300));
     journal.commit(&[decided("q", "reject")]).unwrap();
     refused(&mut *journal, &[moved], 0, Reason::AlreadyDecided);
-    assert_eq!(journal.decision("q").unwrap().unwrap().deadline, 300);
+    assert_eq!(journal.decision("q").unwrap().unwrap().deadline, UnixMillis::new(300));
 }
 
 fn one_batch(ground: &dyn Ground) {
@@ -161,7 +167,7 @@ fn keys(ground: &dyn Ground) {
     journal = ground.after_crash(journal);
     refused(&mut *journal, &[key("p", "k")], 0, Reason::KeyUsed);
     let kept = journal.idempotent("p", "k").unwrap().unwrap();
-    assert_eq!((&*kept.request, &*kept.response, kept.at), (&b"digest"[..], &b"201"[..], 5));
+    assert_eq!((&*kept.request, &*kept.response, kept.at), (&b"digest"[..], &b"201"[..], UnixMillis::new(5)));
     assert_eq!(journal.idempotent("q", "l").unwrap(), None);
     assert_eq!(journal.idempotent("pk", "").unwrap(), None);
 }

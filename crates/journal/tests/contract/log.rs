@@ -1,6 +1,7 @@
 //! Events and their order.
 
 use journal::{Entry, Position, Reason};
+use seal::UnixMillis;
 
 use crate::Behaviour;
 use crate::ground::*;
@@ -40,14 +41,21 @@ fn empty_batch(ground: &dyn Ground) {
 fn events_come_back(ground: &dyn Ground) {
     let mut journal = ground.fresh();
     let body = b"\x00\xffbody";
-    let second = Entry::Event { position: at(2), session: "s", event_id: "b", at: -7, critical: true, body };
+    let second = Entry::Event {
+        position: at(2),
+        session: "s",
+        event_id: "b",
+        at: UnixMillis::new(-7),
+        critical: true,
+        body,
+    };
     journal.commit(&[opened("s"), event(1, "s", "a"), second, event(3, "s", "c")]).unwrap();
     assert_eq!(positions(&mut *journal), [1, 2, 3]);
     let some = journal.events(at(1), 1).unwrap();
     assert_eq!(some.len(), 1);
     assert_eq!(some[0].position, at(2));
     assert_eq!((&*some[0].session, &*some[0].event_id), ("s", "b"));
-    assert_eq!((some[0].at, some[0].critical, &*some[0].body), (-7, true, &body[..]));
+    assert_eq!((some[0].at, some[0].critical, &*some[0].body), (UnixMillis::new(-7), true, &body[..]));
     assert_eq!(journal.events(at(3), 9).unwrap(), []);
     assert_eq!(journal.events(at(u64::MAX), 9).unwrap(), []);
     assert_eq!(journal.events(Position::START, 0).unwrap(), []);
@@ -147,15 +155,15 @@ fn atomic(ground: &dyn Ground) {
         opened("t"),
         event(3, "t", "c"),
         asked("new", "t"),
-        Entry::DeadlineMoved { token: "q", deadline: 99 },
+        Entry::DeadlineMoved { token: "q", deadline: UnixMillis::new(99) },
         decided("q", "accept"),
         spent("r"),
-        Entry::SessionTouched { id: "s", lease: 99, record: Some(b"other") },
+        Entry::SessionTouched { id: "s", lease: UnixMillis::new(99), record: Some(b"other") },
         subscribed("other"),
         Entry::SubscriptionChanged { id: "sub", record: b"other" },
         cursor("sub", 2),
         key("p", "k"),
-        Entry::Attempt { at: 1, subscription: "sub", what: b"late" },
+        Entry::Attempt { at: UnixMillis::new(1), subscription: "sub", what: b"late" },
         decided("new", "reject"),
         ended("t"),
         Entry::SubscriptionClosed { id: "sub" },
@@ -218,23 +226,35 @@ fn hostile(ground: &dyn Ground) {
                     id: text,
                     agent: text,
                     principal: text,
-                    lease: i64::MAX,
+                    lease: UnixMillis::MAX,
                     record: body,
                 },
                 Entry::Event {
                     position: at(number),
                     session: text,
                     event_id: text,
-                    at: i64::MIN,
+                    at: UnixMillis::MIN,
                     critical: false,
                     body,
                 },
-                Entry::QuestionOpened { token: text, session: text, deadline: i64::MIN, record: body },
-                Entry::Decided { token: text, decision: text, by: text, receipt: body, at: 0 },
+                Entry::QuestionOpened { token: text, session: text, deadline: UnixMillis::MIN, record: body },
+                Entry::Decided {
+                    token: text,
+                    decision: text,
+                    by: text,
+                    receipt: body,
+                    at: UnixMillis::new(0),
+                },
                 Entry::SubscriptionOpened { id: text, principal: text, record: body },
                 cursor(text, number),
-                Entry::Idempotent { principal: text, key: text, request: body, response: body, at: 0 },
-                Entry::Attempt { at: 0, subscription: text, what: body },
+                Entry::Idempotent {
+                    principal: text,
+                    key: text,
+                    request: body,
+                    response: body,
+                    at: UnixMillis::new(0),
+                },
+                Entry::Attempt { at: UnixMillis::new(0), subscription: text, what: body },
             ])
             .unwrap();
     }
@@ -242,7 +262,7 @@ fn hostile(ground: &dyn Ground) {
     for (number, text) in (1..).zip(texts) {
         assert_eq!(journal.position_of(text).unwrap(), Some(at(number)));
         let event = journal.events_of(text, at(0), 9).unwrap().remove(0);
-        assert_eq!((&*event.event_id, &*event.body, event.at), (text, text.as_bytes(), i64::MIN));
+        assert_eq!((&*event.event_id, &*event.body, event.at), (text, text.as_bytes(), UnixMillis::MIN));
         let decision = journal.decision(text).unwrap().unwrap();
         assert_eq!((&*decision.decision, &*decision.session, &*decision.by), (text, text, text));
         assert_eq!(journal.idempotent(text, text).unwrap().unwrap().response, text.as_bytes());

@@ -4,6 +4,7 @@ use journal::stored::{
     Alive, OpenQuestion, OpenSession, OpenSubscription, Spending, StoredDecision, StoredEvent, StoredSession,
 };
 use journal::{Conflict, Entry, Position, Reason};
+use seal::UnixMillis;
 
 #[derive(Clone, Default)]
 pub(crate) struct Model {
@@ -28,13 +29,13 @@ impl Model {
 
     pub(crate) fn trim(&mut self, cutoff: i64) {
         let old = self.events.iter().filter(|event| event.position > self.floor);
-        let old = old.take_while(|event| event.at < cutoff).last();
+        let old = old.take_while(|event| event.at < UnixMillis::new(cutoff)).last();
         self.floor = old.map_or(self.floor, |event| event.position);
         let Self { events, sessions, questions, floor, .. } = self;
         let open = |id: &str| sessions.iter().any(|(session, ended)| session.id == id && !ended);
         events.retain(|event| event.position > *floor || open(&event.session));
         questions.retain(|(question, decision)| {
-            open(&question.session) || decision.as_ref().is_none_or(|it| it.at >= cutoff)
+            open(&question.session) || decision.as_ref().is_none_or(|it| it.at >= UnixMillis::new(cutoff))
         });
         sessions.retain(|(session, ended)| {
             !ended

@@ -3,6 +3,7 @@
 use journal::{Entry, Error, Journal, Position, Retention};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngSeed, TestRunner};
+use seal::UnixMillis;
 
 use crate::Behaviour;
 use crate::ground::{Ground, positions};
@@ -54,7 +55,8 @@ fn follow(ground: &dyn Ground, steps: &[Step]) -> Result<(), TestCaseError> {
         match step {
             Step::Batch(choices) => {
                 let mut next = model.last;
-                let batch: Vec<_> = choices.iter().map(|choice| entry(*choice, &mut next, now)).collect();
+                let batch: Vec<_> =
+                    choices.iter().map(|choice| entry(*choice, &mut next, UnixMillis::new(now))).collect();
                 match (journal.commit(&batch), model.commit(&batch)) {
                     (Ok(()), Ok(())) => {}
                     (Err(Error::Conflict(found)), Err(expected)) => {
@@ -65,7 +67,9 @@ fn follow(ground: &dyn Ground, steps: &[Step]) -> Result<(), TestCaseError> {
             }
             Step::Trim(age) => {
                 let (events, decisions) = (Some(*age), Some(*age));
-                journal.trim(&Retention { events, decisions, ..Retention::default() }, now).unwrap();
+                journal
+                    .trim(&Retention { events, decisions, ..Retention::default() }, UnixMillis::new(now))
+                    .unwrap();
                 model.trim(now - age);
             }
             Step::Again => journal = ground.again(journal),
@@ -99,7 +103,7 @@ fn compare(journal: &mut dyn Journal, model: &Model) -> Result<(), TestCaseError
 }
 
 /// Mostly entries that can succeed: events in order, few names.
-fn entry((kind, one, other, odd): Choice, next: &mut Position, now: i64) -> Entry<'static> {
+fn entry((kind, one, other, odd): Choice, next: &mut Position, now: UnixMillis) -> Entry<'static> {
     let pick = |number: u8| NAMES[usize::from(number) % NAMES.len()];
     let (name, second, body) = (pick(one), pick(other), pick(one ^ other).as_bytes());
     match kind % 20 {

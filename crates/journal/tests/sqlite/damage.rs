@@ -1,6 +1,7 @@
 //! Flipped bits, cut files, a broken log: a refusal, or what was acknowledged; never a wrong yes.
 
 use journal::{Entry, Error, Journal, Place, Position};
+use seal::UnixMillis;
 
 use crate::*;
 
@@ -14,12 +15,21 @@ fn refusals(path: &Path) -> Sqlite {
         let token = token(number);
         let body = vec![b'x'; size];
         let happened = event(number, &body);
-        let asked =
-            Entry::QuestionOpened { token: &token, session: "s", deadline: 9, record: b"accept or reject?" };
+        let asked = Entry::QuestionOpened {
+            token: &token,
+            session: "s",
+            deadline: UnixMillis::new(9),
+            record: b"accept or reject?",
+        };
         journal.commit(&[asked, entry(&happened)]).unwrap();
         if number % 2 == 0 {
-            let no =
-                Entry::Decided { token: &token, decision: "reject", by: "reply", receipt: b"signed", at: 5 };
+            let no = Entry::Decided {
+                token: &token,
+                decision: "reject",
+                by: "reply",
+                receipt: b"signed",
+                at: UnixMillis::new(5),
+            };
             journal.commit(&[no]).unwrap();
         }
     }

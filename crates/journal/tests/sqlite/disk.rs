@@ -1,6 +1,7 @@
 //! Disks that are full or may not be written.
 
 use journal::{Entry, Error, Journal, Position, Retention};
+use seal::UnixMillis;
 
 use crate::*;
 
@@ -21,20 +22,31 @@ fn full_and_on_again(journal: &mut Sqlite) {
     assert!(matches!(error, Some(Error::Full)), "{done} {error:?}");
     assert!(done > 100, "{done}");
     let record = vec![7; 100_000];
-    let asked = Entry::QuestionOpened { token: "q", session: "full", deadline: 9, record: &record };
+    let asked =
+        Entry::QuestionOpened { token: "q", session: "full", deadline: UnixMillis::new(9), record: &record };
     assert!(matches!(journal.commit(&[asked]), Err(Error::Full)));
     let alive = journal.restore().unwrap();
     assert_eq!((alive.last, alive.questions.len()), (Position::new(done), 0));
     assert_eq!(journal.events(Position::START, usize::MAX).unwrap().len() as u64, done);
     assert_eq!(journal.position_of(&format!("e{:06}", done + 1)).unwrap(), None);
 
-    journal.commit(&[Entry::SessionEnded { id: "s", at: 0 }]).unwrap();
-    while journal.trim(&Retention { events: Some(0), ..Retention::default() }, 9).unwrap().more {}
+    journal.commit(&[Entry::SessionEnded { id: "s", at: UnixMillis::new(0) }]).unwrap();
+    while journal
+        .trim(&Retention { events: Some(0), ..Retention::default() }, UnixMillis::new(9))
+        .unwrap()
+        .more
+    {}
     journal.commit(&[asked]).unwrap();
     let next = format!("e{:06}", done + 1);
     let position = Position::new(done + 1);
-    let event =
-        Entry::Event { position, session: "full", event_id: &next, at: 0, critical: false, body: &[7; 1000] };
+    let event = Entry::Event {
+        position,
+        session: "full",
+        event_id: &next,
+        at: UnixMillis::new(0),
+        critical: false,
+        body: &[7; 1000],
+    };
     journal.commit(&[event]).unwrap();
 }
 

@@ -13,6 +13,7 @@ mod settings;
 use std::path::{Path, PathBuf};
 
 use journal::{Entry, Error, Journal, Position, Settings, Sqlite};
+use seal::UnixMillis;
 
 fn open(path: &Path) -> Result<Sqlite, Error> {
     Sqlite::open(path, &Settings::default())
@@ -36,7 +37,7 @@ fn copy(path: &Path, to: &Path) -> PathBuf {
 }
 
 fn opened(id: &str) -> Entry<'_> {
-    Entry::SessionOpened { id, agent: "agent", principal: "owner", lease: 60, record: b"{}" }
+    Entry::SessionOpened { id, agent: "agent", principal: "owner", lease: UnixMillis::new(60), record: b"{}" }
 }
 
 fn event(number: u64, body: &[u8]) -> (String, Vec<u8>, u64) {
@@ -44,7 +45,14 @@ fn event(number: u64, body: &[u8]) -> (String, Vec<u8>, u64) {
 }
 
 fn entry((event_id, body, number): &(String, Vec<u8>, u64)) -> Entry<'_> {
-    Entry::Event { position: Position::new(*number), session: "s", event_id, at: 0, critical: false, body }
+    Entry::Event {
+        position: Position::new(*number),
+        session: "s",
+        event_id,
+        at: UnixMillis::new(0),
+        critical: false,
+        body,
+    }
 }
 
 /// Writes events one by one, from `first` on; returns how many were acknowledged and what ended it.

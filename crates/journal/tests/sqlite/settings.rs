@@ -4,6 +4,7 @@ use std::process::Command;
 
 use journal::{Entry, Error, Journal, Position, Retention};
 use rusqlite::Connection;
+use seal::UnixMillis;
 
 use crate::*;
 
@@ -111,7 +112,7 @@ fn a_file_of_version_1_opens_and_goes_on() {
     assert_eq!((&*alive.sessions[0].id, &*alive.unspent[0].decision), ("old", "accept"));
     assert_eq!((alive.last, alive.floor), (Position::new(2), Position::START));
     assert_eq!(journal.position_of("evt_2").unwrap(), Some(Position::new(2)));
-    journal.commit(&[Entry::Spent { token: "q", call: b"pay", at: 9 }]).unwrap();
+    journal.commit(&[Entry::Spent { token: "q", call: b"pay", at: UnixMillis::new(9) }]).unwrap();
     journal.check().unwrap();
 }
 
@@ -122,9 +123,9 @@ fn a_trim_makes_the_file_smaller() {
     let mut journal = open(&path).unwrap();
     journal.commit(&[opened("s")]).unwrap();
     assert_eq!(publish(&mut journal, 1, 3000, &[7; 1500]).0, 3000);
-    journal.commit(&[Entry::SessionEnded { id: "s", at: 0 }]).unwrap();
+    journal.commit(&[Entry::SessionEnded { id: "s", at: UnixMillis::new(0) }]).unwrap();
     let keep = Retention { events: Some(1), ..Retention::default() };
-    while journal.trim(&keep, 1_000_000).unwrap().more {}
+    while journal.trim(&keep, UnixMillis::new(1_000_000)).unwrap().more {}
     let file = std::fs::metadata(&path).unwrap().len();
     let log = std::fs::metadata(beside(&path, "-wal")).unwrap().len();
     assert!(file < 200_000 && log == 0, "{file} {log}");

@@ -4,6 +4,7 @@ use aaep::event::{Decision, Event, ResponseKind, StateChanged};
 use aaep::json::Tape;
 use aaep::message::{ClarificationReply, ConfirmationReply, DeadlineExtend, Message, Response, SessionStop};
 use aaep::{SessionId, Timestamp, consent};
+use seal::UnixMillis;
 
 use super::question::{Question, Subject};
 use super::tell::spoken;
@@ -48,7 +49,12 @@ pub(super) const SURPRISE: i64 = 3000;
 
 impl Ear {
     /// Answers a confirmation: the message to send. It is given once.
-    pub fn decide(&mut self, number: u32, decision: Decision, now: i64) -> Result<String, NotAnswered> {
+    pub fn decide(
+        &mut self,
+        number: u32,
+        decision: Decision,
+        now: UnixMillis,
+    ) -> Result<String, NotAnswered> {
         let (at, timestamp) = self.answerable(number, now)?;
         if decision != Decision::Reject {
             self.trusts()?;
@@ -74,7 +80,7 @@ impl Ear {
 
     /// Answers a clarification: the message to send. A text is matched against the question's choices, by value, label or
     /// number.
-    pub fn respond(&mut self, number: u32, said: &str, now: i64) -> Result<String, NotAnswered> {
+    pub fn respond(&mut self, number: u32, said: &str, now: UnixMillis) -> Result<String, NotAnswered> {
         let (at, timestamp) = self.answerable(number, now)?;
         self.trusts()?;
         let subscription = self.subscription.clone().ok_or(NotAnswered::NotConnected)?;
@@ -86,7 +92,7 @@ impl Ear {
     }
 
     /// Asks for more time, as much again as the question had at first: the message to send. It is had once the hub says so.
-    pub fn more_time(&mut self, number: u32, now: i64) -> Result<String, NotAnswered> {
+    pub fn more_time(&mut self, number: u32, now: UnixMillis) -> Result<String, NotAnswered> {
         let (at, timestamp) = self.answerable(number, now)?;
         let subscription = self.subscription.clone().ok_or(NotAnswered::NotConnected)?;
         let question = self.questions.get(at).ok_or(NotAnswered::NotOpen)?;
@@ -100,7 +106,7 @@ impl Ear {
     }
 
     /// Stops a session's agent: the message to send. What it does until then is not told any more.
-    pub fn stop(&mut self, session: &SessionId, now: i64) -> Result<String, NotAnswered> {
+    pub fn stop(&mut self, session: &SessionId, now: UnixMillis) -> Result<String, NotAnswered> {
         let subscription = self.subscription.clone().ok_or(NotAnswered::NotConnected)?;
         let timestamp = Timestamp::from_unix_millis(now).ok_or(NotAnswered::NotConnected)?;
         if let Some(session) = self.session(session) {
@@ -130,18 +136,18 @@ impl Ear {
 
     /// The question that an answer without a number is for: the only one, if nothing else could have been meant. A question
     /// that went away a moment ago could.
-    pub fn only_question(&self, now: i64) -> Option<&Question> {
+    pub fn only_question(&self, now: UnixMillis) -> Option<&Question> {
         let mut open = self.questions.iter().filter(|question| !question.is_answered);
         let only = open.next().filter(|_| open.next().is_none())?;
-        let surprised = self.surprised.is_some_and(|at| now.saturating_sub(at) < SURPRISE);
+        let surprised = self.surprised.is_some_and(|at| now.millis_since(at) < SURPRISE);
         (!surprised && only.unsure.is_none()).then_some(only)
     }
 
     /// The question that a choice without a number is for, where several are open: the only one that offers it, if nothing else
     /// could have been meant. Where a number could also be a yes or a no, it is for none.
-    pub fn only_question_that_offers(&self, said: &str, now: i64) -> Option<&Question> {
+    pub fn only_question_that_offers(&self, said: &str, now: UnixMillis) -> Option<&Question> {
         let open = || self.questions.iter().filter(|question| !question.is_answered);
-        let surprised = self.surprised.is_some_and(|at| now.saturating_sub(at) < SURPRISE);
+        let surprised = self.surprised.is_some_and(|at| now.millis_since(at) < SURPRISE);
         if surprised || open().any(|question| question.unsure.is_some()) {
             return None;
         }
@@ -158,7 +164,7 @@ impl Ear {
         self.questions.iter().filter(|question| !question.is_answered).count()
     }
 
-    fn answerable(&self, number: u32, now: i64) -> Result<(usize, Timestamp), NotAnswered> {
+    fn answerable(&self, number: u32, now: UnixMillis) -> Result<(usize, Timestamp), NotAnswered> {
         let at = self.questions.iter().position(|question| question.number == number);
         let at = at.ok_or(NotAnswered::NotOpen)?;
         let question = self.questions.get(at).ok_or(NotAnswered::NotOpen)?;
@@ -169,7 +175,7 @@ impl Ear {
     }
 
     /// A question comes: it is said, and can be answered from now on.
-    pub(super) fn open(&mut self, mut question: Question, event: &Event, now: i64) {
+    pub(super) fn open(&mut self, mut question: Question, event: &Event, now: UnixMillis) {
         if let Some(known) = self.questions.iter().find(|known| known.token == question.token) {
             let text = self.phrases.came_again(known.number);
             let mut again = spoken(self.phrases, event, Kind::Error, text);
@@ -238,7 +244,7 @@ impl Ear {
     }
 
     /// A question again, as it stands now; nothing if it is not open.
-    pub fn repeat(&self, number: u32, now: i64) -> Option<Announcement> {
+    pub fn repeat(&self, number: u32, now: UnixMillis) -> Option<Announcement> {
         let question = self.questions.iter().find(|question| question.number == number)?;
         let mut again = about(
             self.phrases,
@@ -254,7 +260,7 @@ impl Ear {
     }
 
     /// What else there is to know of a question.
-    pub fn details(&self, number: u32, now: i64) -> Option<Announcement> {
+    pub fn details(&self, number: u32, now: UnixMillis) -> Option<Announcement> {
         let mut all = self.repeat(number, now)?;
         let question = self.questions.iter().find(|question| question.number == number)?;
         for line in &question.details {
@@ -267,13 +273,13 @@ impl Ear {
     }
 
     /// How much time is left, in words.
-    pub fn time_left(&self, number: u32, now: i64) -> Option<String> {
+    pub fn time_left(&self, number: u32, now: UnixMillis) -> Option<String> {
         let question = self.questions.iter().find(|question| question.number == number)?;
         Some(words::duration(self.phrases, question.remaining(now)))
     }
 
     /// Notes what a change of state says about a question.
-    pub(super) fn settle(&mut self, event: &Event, change: &StateChanged, now: i64) {
+    pub(super) fn settle(&mut self, event: &Event, change: &StateChanged, now: UnixMillis) {
         let session = &event.envelope.session_id;
         if let Some((token, decision, by)) = outcome(event) {
             self.closed.insert(&token);
@@ -304,7 +310,7 @@ impl Ear {
         }
     }
 
-    fn closes(&mut self, question: &Question, text: String, now: i64) {
+    fn closes(&mut self, question: &Question, text: String, now: UnixMillis) {
         self.closed.insert(question.token.as_str());
         if !question.is_answered {
             self.surprised = Some(now);
@@ -313,7 +319,7 @@ impl Ear {
     }
 
     /// A session is over, and its questions with it.
-    pub(super) fn withdraw_all(&mut self, session: &SessionId, now: i64) {
+    pub(super) fn withdraw_all(&mut self, session: &SessionId, now: UnixMillis) {
         while let Some(at) = self.questions.iter().position(|question| question.session == *session) {
             let question = self.questions.remove(at);
             let text = self.phrases.withdrawn_with_session(question.number);
@@ -322,7 +328,7 @@ impl Ear {
     }
 
     /// Reminders of time, and questions that are over.
-    pub(super) fn wake_questions(&mut self, now: i64) {
+    pub(super) fn wake_questions(&mut self, now: UnixMillis) {
         self.wake_wishes(now);
         let mut said = Vec::new();
         for question in &mut self.questions {

@@ -1,6 +1,7 @@
 //! More than was agreed (§10.2.2, T4). The shaper keeps the rate; here it is noticed that the producer does not.
 
 use aaep::event::{Event, Urgency};
+use seal::UnixMillis;
 
 use super::Ear;
 
@@ -12,11 +13,11 @@ const AGAIN: i64 = 60_000;
 /// Counts what comes.
 #[derive(Debug, Default)]
 pub(super) struct Flood {
-    since: Option<i64>,
+    since: Option<UnixMillis>,
     count: u64,
     /// What comes in this window is no fault: it was under way before the terms held, or was kept for us.
     grace: bool,
-    told: Option<i64>,
+    told: Option<UnixMillis>,
 }
 
 impl Flood {
@@ -26,15 +27,15 @@ impl Flood {
     }
 
     /// One more; whether that is to be told.
-    fn is_too_much(&mut self, rate: u64, now: i64) -> bool {
+    fn is_too_much(&mut self, rate: u64, now: UnixMillis) -> bool {
         let since = *self.since.get_or_insert(now);
-        if now.saturating_sub(since) >= WINDOW {
+        if now.millis_since(since) >= WINDOW {
             *self = Self { since: Some(now), told: self.told, ..Self::default() };
         }
         self.count += 1;
         // A fifth more is nobody's fault: clocks differ, and networks join what was sent apart.
         let most = rate.saturating_mul(12).saturating_add(10);
-        let again = self.told.is_none_or(|at| now.saturating_sub(at) >= AGAIN);
+        let again = self.told.is_none_or(|at| now.millis_since(at) >= AGAIN);
         let tell = !self.grace && self.count > most && again;
         if tell {
             self.told = Some(now);
@@ -45,7 +46,7 @@ impl Flood {
 
 impl Ear {
     /// Counts an event against the rate that is wished for, and says once in a while that there are too many.
-    pub(super) fn watch_rate(&mut self, event: &Event, now: i64) {
+    pub(super) fn watch_rate(&mut self, event: &Event, now: UnixMillis) {
         let Some(rate) = self.tastes.rate.filter(|_| !self.history) else { return };
         let envelope = &event.envelope;
         let critical = envelope.event_type.is_critical() || envelope.urgency == Some(Urgency::Critical);
@@ -59,9 +60,11 @@ impl Ear {
 #[cfg(test)]
 mod tests {
     use crate::{Ear, Limits, Tastes};
+    use seal::UnixMillis;
 
     /// Hears as many, with the numbers from `first`, at one moment; what is said by then.
     fn hear(ear: &mut Ear, first: usize, many: usize, now: i64) -> Vec<String> {
+        let now = UnixMillis::new(now);
         for number in first..first + many {
             ear.hear(
                 &format!(
@@ -90,8 +93,8 @@ mod tests {
         // All of it is said in the end, in order, at the rate that was agreed.
         let mut now = 20_000;
         while let Some(due) = ear.next_deadline() {
-            assert!(due > now, "it would never rest");
-            now = due;
+            assert!(due > UnixMillis::new(now), "it would never rest");
+            now = due.get();
             let more = hear(&mut ear, 0, 0, now);
             assert!(more.len() <= 1, "{more:?}");
             said.extend(more);

@@ -28,6 +28,7 @@ use aaep::json::{Kind as JsonKind, Tape};
 use aaep::message::{Boundary, EventFilters, Message};
 use aaep::shape::{self, Shaper, Wants};
 use aaep::{SessionId, SubscriptionId};
+use seal::UnixMillis;
 
 pub use answer::NotAnswered;
 pub use question::{Question, Subject};
@@ -85,9 +86,9 @@ pub struct Ear {
     /// Tokens of questions that are closed.
     closed: Seen,
     /// Deadlines that were told of questions before the questions themselves.
-    moved: VecDeque<(String, i64)>,
+    moved: VecDeque<(String, UnixMillis)>,
     /// When a question was last closed by something else than this person's answer.
-    surprised: Option<i64>,
+    surprised: Option<UnixMillis>,
     subscription: Option<SubscriptionId>,
     /// Who is heard, where that was looked at.
     standing: Option<Standing>,
@@ -175,7 +176,7 @@ impl Ear {
     }
 
     /// Takes one event or message, as JSON.
-    pub fn hear(&mut self, text: &str, now: i64) {
+    pub fn hear(&mut self, text: &str, now: UnixMillis) {
         let mut tape = Tape::default();
         let Some(doc) = tape.read(text).ok().filter(|doc| doc.root().kind() == JsonKind::Object) else {
             return self.say(Announcement::own(Kind::Error, self.phrases.no_event));
@@ -198,7 +199,7 @@ impl Ear {
     }
 
     /// The next thing to be said; drain it until there is none.
-    pub fn next(&mut self, now: i64) -> Option<Announcement> {
+    pub fn next(&mut self, now: UnixMillis) -> Option<Announcement> {
         if self.out.is_empty() {
             self.drain(now);
             self.wake(now);
@@ -209,9 +210,9 @@ impl Ear {
     }
 
     /// When there may be something to say, should nothing else come.
-    pub fn next_deadline(&self) -> Option<i64> {
+    pub fn next_deadline(&self) -> Option<UnixMillis> {
         if !self.out.is_empty() {
-            return Some(i64::MIN);
+            return Some(UnixMillis::MIN);
         }
         let held = self.sessions.iter().flat_map(|session| {
             let held = session.held_state.iter().chain(&session.held_progress).map(|(due, _)| *due);
@@ -235,7 +236,7 @@ impl Ear {
     }
 
     /// Where several sessions speak, one that was not the last to speak says which it is.
-    fn introduce(&mut self, next: &mut Announcement, now: i64) {
+    fn introduce(&mut self, next: &mut Announcement, now: UnixMillis) {
         let Some(id) = &next.session else { return };
         if let Some(session) = self.sessions.iter_mut().find(|session| session.id == *id) {
             session.spoke = now;
@@ -267,7 +268,7 @@ impl Ear {
         }
     }
 
-    fn hear_event(&mut self, mut event: Event, now: i64) {
+    fn hear_event(&mut self, mut event: Event, now: UnixMillis) {
         self.make_sure(&event);
         if !self.seen.insert(event.envelope.event_id.as_str()) {
             return;
@@ -329,14 +330,14 @@ impl Ear {
     }
 
     /// What the shaper lets go, in words.
-    fn drain(&mut self, now: i64) {
+    fn drain(&mut self, now: UnixMillis) {
         while let Some(out) = self.shaper.pull(now) {
             self.tell(out.event(), now);
         }
     }
 
     /// The place of an event's session, which is made known if it is new.
-    fn session_of(&mut self, event: &Event, now: i64) -> usize {
+    fn session_of(&mut self, event: &Event, now: UnixMillis) -> usize {
         let id = &event.envelope.session_id;
         if let Some(at) = self.sessions.iter().position(|session| session.id == *id) {
             return at;

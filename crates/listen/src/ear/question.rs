@@ -5,6 +5,7 @@ use aaep::event::{
     TextDirection,
 };
 use aaep::{ReplyToken, SessionId, consent};
+use seal::UnixMillis;
 
 use crate::Phrases;
 
@@ -25,9 +26,9 @@ pub struct Question {
     /// More about it, for who wants to know: harmless, a line each.
     pub details: Vec<String>,
     /// When it was asked, in milliseconds since 1970.
-    pub asked: i64,
+    pub asked: UnixMillis,
     /// Until when it can be answered.
-    pub deadline: i64,
+    pub deadline: UnixMillis,
     /// How long the agent waits without being asked for more.
     pub timeout_seconds: u64,
     /// The language of what the agent said.
@@ -43,11 +44,11 @@ pub struct Question {
     /// How far this clock is ahead of the producer's, where they cannot both be right.
     pub(super) ahead: i64,
     /// Unless it is told again by then, it is over.
-    pub(super) unsure: Option<i64>,
+    pub(super) unsure: Option<UnixMillis>,
     /// More time was asked for; until then the hub says whether there is.
-    pub(super) wished: Option<i64>,
+    pub(super) wished: Option<UnixMillis>,
     /// When half, and a tenth, of the time is left, unless it was said.
-    pub(super) reminders: Vec<i64>,
+    pub(super) reminders: Vec<UnixMillis>,
 }
 
 /// What is asked; all text is harmless.
@@ -103,8 +104,8 @@ impl Question {
     }
 
     /// Milliseconds that are left.
-    pub fn remaining(&self, now: i64) -> i64 {
-        self.deadline.saturating_sub(now).max(0)
+    pub fn remaining(&self, now: UnixMillis) -> i64 {
+        self.deadline.millis_since(now).max(0)
     }
 
     /// Whether an answer may be of that kind; nothing said is free text, or a choice if there are choices (C-D6).
@@ -205,10 +206,10 @@ impl Question {
 
     /// Takes its place among the questions of this listener. Whoever sends a question holds it to be open, so that a clock
     /// by which it is over, or was not asked yet, is wrong here: then its time begins now.
-    pub(super) fn opened(mut self, number: u32, now: i64) -> Self {
+    pub(super) fn opened(mut self, number: u32, now: UnixMillis) -> Self {
         self.number = number;
-        let timeout = self.deadline.saturating_sub(self.asked);
-        let late = now.saturating_sub(self.asked);
+        let timeout = self.deadline.millis_since(self.asked);
+        let late = now.millis_since(self.asked);
         if late < -CLOCKS || late >= timeout {
             self.ahead = late;
         }
@@ -224,14 +225,14 @@ impl Question {
     }
 
     /// A time by the producer's clock.
-    pub(super) fn by_producer(&self, now: i64) -> i64 {
+    pub(super) fn by_producer(&self, now: UnixMillis) -> UnixMillis {
         now.saturating_sub(self.ahead)
     }
 
     /// The hub told, at that time by its clock, that it can be answered until then; says whether that is later than was known.
-    pub(super) fn moved(&mut self, deadline: i64, told: i64, now: i64) -> bool {
+    pub(super) fn moved(&mut self, deadline: UnixMillis, told: UnixMillis, now: UnixMillis) -> bool {
         // It was not this clock that was wrong: the question was heard late, and was open for longer than it said.
-        let late = now.saturating_sub(told);
+        let late = now.millis_since(told);
         if self.ahead > 0 && late < self.ahead.saturating_sub(CLOCKS) {
             let ahead = if now < deadline { 0 } else { late.max(0) };
             let by = self.ahead.saturating_sub(ahead);
@@ -248,7 +249,7 @@ impl Question {
         true
     }
 
-    fn set_reminders(&mut self, now: i64) {
+    fn set_reminders(&mut self, now: UnixMillis) {
         self.reminders = consent::reminders(self.asked, self.deadline);
         self.reminders.retain(|at| *at > now);
     }

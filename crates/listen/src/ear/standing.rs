@@ -1,5 +1,7 @@
 //! Who is heard, as far as that is known.
 
+use seal::UnixMillis;
+
 use super::{Ear, NotAnswered};
 use crate::Standing;
 
@@ -25,6 +27,7 @@ impl Ear {
 
 #[cfg(test)]
 mod tests {
+    use aaep::UnixMillis;
     use aaep::event::Decision;
 
     use crate::{Ear, Fault, Limits, NotAnswered, Standing, Tastes};
@@ -50,14 +53,18 @@ mod tests {
                     &format!(
                         r#"{{"@context":"https://aaep-protocol.org/context/v1","type":"aaep:agent.awaiting.{asked},"event_id":"evt_{at}","session_id":"sess_1","timestamp":"1970-01-01T00:00:00.000Z","producer":{{"agent_id":"bank"}},"reply_token":"rpl_{at}","timeout_seconds":120}}"#
                     ),
-                    0,
+                    UnixMillis::new(0),
                 );
             }
-            while ear.next(0).is_some() {}
+            while ear.next(UnixMillis::new(0)).is_some() {}
             let not_trusted = Err(NotAnswered::NotTrusted);
-            assert_eq!(ear.respond(2, "Lagos", 0) == not_trusted, !trusted);
-            assert_eq!(ear.decide(1, Decision::Accept, 0) == not_trusted, !trusted);
-            assert_eq!(ear.decide(1, Decision::Reject, 0).is_ok(), !trusted, "one answer is all that counts");
+            assert_eq!(ear.respond(2, "Lagos", UnixMillis::new(0)) == not_trusted, !trusted);
+            assert_eq!(ear.decide(1, Decision::Accept, UnixMillis::new(0)) == not_trusted, !trusted);
+            assert_eq!(
+                ear.decide(1, Decision::Reject, UnixMillis::new(0)).is_ok(),
+                !trusted,
+                "one answer is all that counts"
+            );
         }
     }
 }

@@ -3,6 +3,7 @@
 use aaep::SessionId;
 use aaep::event::{Event, EventType, Payload, StateChanged, Urgency, Verbosity};
 use aaep::json::Tape;
+use seal::UnixMillis;
 
 use super::question::Question;
 use super::track::Session;
@@ -25,7 +26,7 @@ pub(super) const PROGRESS_TERSE: i64 = 30_000;
 
 impl Ear {
     /// One event that was shaped, in words.
-    pub(super) fn tell(&mut self, event: &Event, now: i64) {
+    pub(super) fn tell(&mut self, event: &Event, now: UnixMillis) {
         let phrases = self.phrases;
         let verbosity = self.tastes.verbosity.clone();
         let session = event.envelope.session_id.clone();
@@ -132,7 +133,7 @@ impl Ear {
     }
 
     /// A change of state: how a question was settled, what holds after a gap, or what the agent does now.
-    fn tell_state(&mut self, event: &Event, change: &StateChanged, said: Option<&str>, now: i64) {
+    fn tell_state(&mut self, event: &Event, change: &StateChanged, said: Option<&str>, now: UnixMillis) {
         let id = &event.envelope.session_id;
         self.settle(event, change, now);
         let agent = words::agent(self.phrases, event);
@@ -155,7 +156,7 @@ impl Ear {
         if change.to_state == "awaiting_input" || session.stopping {
             return;
         }
-        session.said_states.retain(|(at, _)| now.saturating_sub(*at) < STATE_AGAIN);
+        session.said_states.retain(|(at, _)| now.millis_since(*at) < STATE_AGAIN);
         if verbosity != Verbosity::Detailed && session.said_states.iter().any(|(_, earlier)| *earlier == text)
         {
             return;
@@ -172,7 +173,7 @@ impl Ear {
         }
     }
 
-    fn tell_progress(&mut self, event: &Event, text: String, now: i64) {
+    fn tell_progress(&mut self, event: &Event, text: String, now: UnixMillis) {
         if text.is_empty() {
             return;
         }
@@ -187,13 +188,13 @@ impl Ear {
         }
         let Some(session) = self.session(&event.envelope.session_id) else { return };
         let same = session.said_progress.as_ref().is_some_and(|(_, earlier)| *earlier == announcement.text);
-        let from = session.said_progress.as_ref().map_or(i64::MIN, |(at, _)| at.saturating_add(pause));
+        let from = session.said_progress.as_ref().map_or(UnixMillis::MIN, |(at, _)| at.saturating_add(pause));
         session.held_progress = (!same).then_some((from, announcement));
         self.wake(now);
     }
 
     /// What is due: states that have lasted, progress, reminders, questions that are over.
-    pub(super) fn wake(&mut self, now: i64) {
+    pub(super) fn wake(&mut self, now: UnixMillis) {
         let mut due = Vec::new();
         for session in &mut self.sessions {
             if let Some((_, announcement)) = session.held_state.take_if(|(at, _)| *at <= now) {
@@ -226,7 +227,7 @@ impl Ear {
     }
 
     /// A session is over, and with it what it asked.
-    pub(super) fn end(&mut self, id: &SessionId, now: i64) {
+    pub(super) fn end(&mut self, id: &SessionId, now: UnixMillis) {
         self.withdraw_all(id, now);
         if let Some(session) = self.session(id) {
             session.ended = true;

@@ -4,6 +4,7 @@
 use aaep::Timestamp;
 use aaep::event::{Event, Payload};
 use aaep::json::Tape;
+use seal::UnixMillis;
 
 use super::answer::about;
 use super::{Ear, words};
@@ -15,7 +16,7 @@ const WISHED: i64 = 10_000;
 /// What a mark says.
 enum Mark {
     /// The question of this token can be answered until then, by the hub's clock.
-    MoreTime(String, i64),
+    MoreTime(String, UnixMillis),
     /// Little time is left for the question of this token.
     Reminder(String),
 }
@@ -38,7 +39,7 @@ impl Mark {
 
 impl Ear {
     /// Takes an event that only tells of a question's time; says whether it was one.
-    pub(super) fn takes_time(&mut self, event: &Event, now: i64) -> bool {
+    pub(super) fn takes_time(&mut self, event: &Event, now: UnixMillis) -> bool {
         match Mark::of(event) {
             // It is said here by this clock, and in the words of the question.
             Some(Mark::Reminder(token)) => self.questions.iter().any(|it| it.token.as_str() == token),
@@ -50,7 +51,7 @@ impl Ear {
         }
     }
 
-    fn has_more_time(&mut self, token: String, deadline: i64, told: i64, now: i64) {
+    fn has_more_time(&mut self, token: String, deadline: UnixMillis, told: UnixMillis, now: UnixMillis) {
         let Some(question) = self.questions.iter_mut().find(|it| it.token.as_str() == token) else {
             // Who joins late is told so in front of the question.
             if !self.closed.contains(&token) {
@@ -78,20 +79,20 @@ impl Ear {
     }
 
     /// The deadline that was told of a question before the question itself.
-    pub(super) fn told_deadline(&mut self, token: &str) -> Option<i64> {
+    pub(super) fn told_deadline(&mut self, token: &str) -> Option<UnixMillis> {
         let at = self.moved.iter().position(|(known, _)| known == token)?;
         self.moved.remove(at).map(|(_, deadline)| deadline)
     }
 
     /// The person has asked for more time: the hub's word is waited for.
-    pub(super) fn wished(&mut self, number: u32, now: i64) {
+    pub(super) fn wished(&mut self, number: u32, now: UnixMillis) {
         if let Some(question) = self.questions.iter_mut().find(|question| question.number == number) {
             question.wished = Some(now.saturating_add(WISHED));
         }
     }
 
     /// Wishes for more time that the hub has not heard of, or not granted.
-    pub(super) fn wake_wishes(&mut self, now: i64) {
+    pub(super) fn wake_wishes(&mut self, now: UnixMillis) {
         let mut said = Vec::new();
         for question in &mut self.questions {
             if question.wished.take_if(|until| *until <= now).is_some() && !question.is_answered {

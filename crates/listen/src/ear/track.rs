@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use aaep::event::{Event, OutputStreaming};
 use aaep::{OutputId, SessionId};
+use seal::UnixMillis;
 
 use crate::{Announcement, Phrases};
 
@@ -25,26 +26,26 @@ pub struct Session {
     /// The person has stopped it: what it does until it ends is of no interest.
     pub(super) stopping: bool,
     /// Unless it is heard of by then, it is over.
-    pub(super) unsure: Option<i64>,
-    pub(super) heard: i64,
+    pub(super) unsure: Option<UnixMillis>,
+    pub(super) heard: UnixMillis,
     /// When something of it was last said.
-    pub(super) spoke: i64,
+    pub(super) spoke: UnixMillis,
     /// The latest sequence number.
     pub(super) sequence: Option<u64>,
     pub(super) told_disorder: bool,
     /// In front of this place of an output, something did not arrive.
     pub(super) missing_at: Option<u64>,
     /// A change of state that is said if it lasts.
-    pub(super) held_state: Option<(i64, Announcement)>,
+    pub(super) held_state: Option<(UnixMillis, Announcement)>,
     /// What was said of states lately.
-    pub(super) said_states: VecDeque<(i64, String)>,
-    pub(super) held_progress: Option<(i64, Announcement)>,
-    pub(super) said_progress: Option<(i64, String)>,
+    pub(super) said_states: VecDeque<(UnixMillis, String)>,
+    pub(super) held_progress: Option<(UnixMillis, Announcement)>,
+    pub(super) said_progress: Option<(UnixMillis, String)>,
     outputs: VecDeque<Output>,
 }
 
 impl Session {
-    pub(super) fn new(phrases: &Phrases, number: u32, event: &Event, now: i64) -> Self {
+    pub(super) fn new(phrases: &Phrases, number: u32, event: &Event, now: UnixMillis) -> Self {
         Self {
             number,
             id: event.envelope.session_id.clone(),

@@ -2,6 +2,7 @@
 
 use aaep::event::*;
 use aaep::json::{Kind as JsonKind, Tape};
+use seal::UnixMillis;
 
 use super::question::{Question, Subject};
 use crate::{Phrases, plain};
@@ -242,7 +243,7 @@ pub(super) fn question(
     question: &Question,
     open: usize,
     verbosity: &Verbosity,
-    now: i64,
+    now: UnixMillis,
 ) -> String {
     let mut lines = asked(phrases, question, verbosity);
     let left = phrases.you_have(&duration(phrases, question.remaining(now)));

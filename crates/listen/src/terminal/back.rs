@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use aaep::json::Tape;
+use seal::UnixMillis;
 use tokio::time::Instant;
 
 use super::conversation::how_things_stand;
@@ -71,7 +72,7 @@ impl Back {
     }
 
     /// It is caught up: that nothing was missed, or what holds, unless something was said; and what of before is still open.
-    pub(super) fn ends(self, ear: &Ear, now: i64) -> Vec<Announcement> {
+    pub(super) fn ends(self, ear: &Ear, now: UnixMillis) -> Vec<Announcement> {
         let phrases = ear.phrases();
         let still = self.still_open(ear, now);
         let mut said = Vec::new();
@@ -92,7 +93,7 @@ impl Back {
     }
 
     /// The questions that were open before, and are.
-    fn still_open(&self, ear: &Ear, now: i64) -> Vec<Announcement> {
+    fn still_open(&self, ear: &Ear, now: UnixMillis) -> Vec<Announcement> {
         let phrases = ear.phrases();
         let still: Vec<&Question> = ear
             .questions()

@@ -1,6 +1,7 @@
 //! What is done with what a person types.
 
 use aaep::event::{Decision, ResponseKind, Verbosity};
+use seal::UnixMillis;
 
 use super::answerlike::sounds_like_an_answer;
 use super::typed::{Typed, Which, without_number};
@@ -39,7 +40,7 @@ pub(super) struct Around {
 }
 
 /// Takes one line.
-pub(super) fn take(ear: &mut Ear, line: &str, around: Around, now: i64) -> Vec<Act> {
+pub(super) fn take(ear: &mut Ear, line: &str, around: Around, now: UnixMillis) -> Vec<Act> {
     let requests = around.requests;
     let phrases = ear.phrases();
     match Typed::read(line, phrases) {
@@ -83,7 +84,7 @@ fn say(kind: Kind, text: impl Into<String>) -> Act {
 }
 
 /// Enter alone answers nothing.
-fn nothing(ear: &Ear, now: i64) -> Vec<Act> {
+fn nothing(ear: &Ear, now: UnixMillis) -> Vec<Act> {
     let open: Vec<_> = ear.questions().filter(|question| !question.is_answered).collect();
     match open.as_slice() {
         [] => Vec::new(),
@@ -99,7 +100,7 @@ fn nothing(ear: &Ear, now: i64) -> Vec<Act> {
 }
 
 /// The question that is meant; else what to say.
-fn target(ear: &Ear, number: Option<u32>, typed: &str, now: i64) -> Result<u32, Vec<Act>> {
+fn target(ear: &Ear, number: Option<u32>, typed: &str, now: UnixMillis) -> Result<u32, Vec<Act>> {
     let phrases = ear.phrases();
     if let Some(number) = number {
         return match ear.questions().find(|question| question.number == number) {
@@ -129,7 +130,7 @@ fn numbers(phrases: &Phrases, questions: &[&Question]) -> String {
     }
 }
 
-fn decide(ear: &mut Ear, number: u32, yes: bool, whole: bool, line: &str, now: i64) -> Vec<Act> {
+fn decide(ear: &mut Ear, number: u32, yes: bool, whole: bool, line: &str, now: UnixMillis) -> Vec<Act> {
     let phrases = ear.phrases();
     let Some(question) = ear.questions().find(|question| question.number == number) else {
         return vec![say(Kind::Error, NotAnswered::NotOpen.why(phrases))];
@@ -150,7 +151,7 @@ fn decide(ear: &mut Ear, number: u32, yes: bool, whole: bool, line: &str, now: i
     }
 }
 
-fn respond(ear: &mut Ear, number: u32, text: &str, now: i64) -> Vec<Act> {
+fn respond(ear: &mut Ear, number: u32, text: &str, now: UnixMillis) -> Vec<Act> {
     match ear.respond(number, text, now) {
         Ok(message) => vec![
             say(Kind::Answer, ear.phrases().you_answer(number, &crate::plain(text, true))),
@@ -165,7 +166,13 @@ fn respond(ear: &mut Ear, number: u32, text: &str, now: i64) -> Vec<Act> {
 }
 
 /// A number alone: 1 is yes and 2 is no, or a choice.
-fn digit(ear: &mut Ear, digit: u32, line: &str, requests: Option<fn(&str) -> bool>, now: i64) -> Vec<Act> {
+fn digit(
+    ear: &mut Ear,
+    digit: u32,
+    line: &str,
+    requests: Option<fn(&str) -> bool>,
+    now: UnixMillis,
+) -> Vec<Act> {
     if ear.questions().all(|question| question.is_answered) && requests.is_some() {
         return vec![Act::Request(line.trim().to_owned())];
     }
@@ -184,7 +191,7 @@ fn digit(ear: &mut Ear, digit: u32, line: &str, requests: Option<fn(&str) -> boo
     }
 }
 
-fn answer(ear: &mut Ear, question: Option<u32>, text: &str, now: i64) -> Vec<Act> {
+fn answer(ear: &mut Ear, question: Option<u32>, text: &str, now: UnixMillis) -> Vec<Act> {
     match question {
         Some(number) if !is_open(ear, number) => match ear.only_question(now).map(|it| it.number) {
             // `answer 5 euro`, with no question 5.
@@ -204,20 +211,20 @@ fn is_open(ear: &Ear, number: u32) -> bool {
 }
 
 /// With several questions open, words that only one of them has as a choice are for that one.
-fn chosen(ear: &mut Ear, text: &str, now: i64) -> Option<Vec<Act>> {
+fn chosen(ear: &mut Ear, text: &str, now: UnixMillis) -> Option<Vec<Act>> {
     let number = ear.only_question_that_offers(text, now)?.number;
     Some(respond(ear, number, text, now))
 }
 
 /// `answer yes` is a yes.
-fn respond_or_decide(ear: &mut Ear, number: u32, text: &str, now: i64) -> Vec<Act> {
+fn respond_or_decide(ear: &mut Ear, number: u32, text: &str, now: UnixMillis) -> Vec<Act> {
     if let Typed::Decision { yes, whole, question: None } = Typed::read(text, ear.phrases()) {
         return decide(ear, number, yes, whole, text, now);
     }
     respond(ear, number, text, now)
 }
 
-fn other(ear: &mut Ear, text: &str, requests: Option<fn(&str) -> bool>, now: i64) -> Vec<Act> {
+fn other(ear: &mut Ear, text: &str, requests: Option<fn(&str) -> bool>, now: UnixMillis) -> Vec<Act> {
     let takes = |question: &Question| {
         question.takes(&ResponseKind::FreeText) || question.takes(&ResponseKind::MultipleChoice)
     };
@@ -239,7 +246,7 @@ fn other(ear: &mut Ear, text: &str, requests: Option<fn(&str) -> bool>, now: i64
 }
 
 /// What was typed is no answer: how one is given.
-fn not_an_answer(ear: &Ear, open: &[&Question], now: i64) -> String {
+fn not_an_answer(ear: &Ear, open: &[&Question], now: UnixMillis) -> String {
     let phrases = ear.phrases();
     if let [question] = open {
         let again = ear.repeat(question.number, now);
@@ -271,7 +278,7 @@ pub(super) fn goodbye(ear: &Ear, leaves: bool) -> String {
     parts.join(" ")
 }
 
-fn more_time(ear: &mut Ear, number: u32, now: i64) -> Vec<Act> {
+fn more_time(ear: &mut Ear, number: u32, now: UnixMillis) -> Vec<Act> {
     match ear.more_time(number, now) {
         Ok(message) => {
             vec![say(Kind::Ask, ear.phrases().more_time_asked), Act::Send { message, question: None }]
@@ -284,8 +291,8 @@ fn more_time(ear: &mut Ear, number: u32, now: i64) -> Vec<Act> {
 fn again(
     ear: &Ear,
     number: Option<u32>,
-    now: i64,
-    what: impl Fn(&Ear, u32, i64) -> Option<Announcement>,
+    now: UnixMillis,
+    what: impl Fn(&Ear, u32, UnixMillis) -> Option<Announcement>,
 ) -> Vec<Act> {
     let all: Vec<_> = ear
         .questions()
@@ -299,7 +306,7 @@ fn again(
     all
 }
 
-fn status(ear: &Ear, lost: bool, now: i64) -> Vec<Act> {
+fn status(ear: &Ear, lost: bool, now: UnixMillis) -> Vec<Act> {
     let phrases = ear.phrases();
     let mut lines = Vec::new();
     if lost {
@@ -349,7 +356,7 @@ fn much<'a>(phrases: &'a Phrases, verbosity: &'a Verbosity) -> &'a str {
     }
 }
 
-fn stop(ear: &mut Ear, which: Which, now: i64) -> Vec<Act> {
+fn stop(ear: &mut Ear, which: Which, now: UnixMillis) -> Vec<Act> {
     let phrases = ear.phrases();
     let sessions: Vec<_> = ear
         .sessions()

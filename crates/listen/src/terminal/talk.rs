@@ -1,10 +1,11 @@
 //! One terminal that listens: what is heard, typed and said.
 
 use std::io::Write;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime};
 
 use aaep::event::{Decision, ResponseKind, Urgency};
 use aaep::{SessionId, SubscriptionId};
+use seal::UnixMillis;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout};
@@ -313,7 +314,7 @@ impl<W: Write> Talk<W> {
     /// When to look again, should nothing come.
     pub(super) fn next_look(&mut self) -> Instant {
         let hour = Duration::from_hours(1);
-        let due = self.ear.next_deadline().map(|at| at.saturating_sub(now()).max(0));
+        let due = self.ear.next_deadline().map(|at| at.millis_since(now()).max(0));
         let due = due.map_or(hour, |millis| Duration::from_millis(millis.unsigned_abs()).min(hour));
         let look = Instant::now() + if self.aloud.is_busy() { due.min(VOICE) } else { due };
         self.back.as_ref().map_or(look, |back| look.min(back.due()))
@@ -431,8 +432,7 @@ impl<W: Write> Talk<W> {
     }
 }
 
-/// Milliseconds since 1970.
-fn now() -> i64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+/// The time now, by the machine's clock.
+fn now() -> UnixMillis {
+    SystemTime::now().into()
 }

@@ -2,6 +2,8 @@
 
 use std::sync::{Arc, Mutex};
 
+use seal::UnixMillis;
+
 use super::back::Back;
 use super::conversation::{Act, Around, goodbye, take};
 use super::talk::Talk;
@@ -9,7 +11,7 @@ use super::{Hooks, Settings};
 use crate::client::{Address, Heard};
 use crate::{Announcement, Ear, Limits, Tastes, Voice};
 
-pub(super) const NOW: i64 = 1_779_631_200_000;
+pub(super) const NOW: UnixMillis = UnixMillis::new(1_779_631_200_000);
 pub(super) const ALONE: Around = Around { requests: None, speech: false, hub: true, lost: false };
 pub(super) const WITH_REQUESTS: Around =
     Around { requests: Some(|_| true), speech: false, hub: true, lost: false };

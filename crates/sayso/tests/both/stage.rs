@@ -197,8 +197,7 @@ impl Person {
 }
 
 fn now() -> String {
-    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
-    seal::Timestamp::from_unix_millis(i64::try_from(now.as_millis()).unwrap()).unwrap().to_string()
+    seal::Timestamp::from_unix_millis(std::time::SystemTime::now().into()).unwrap().to_string()
 }
 
 /// The types of events, and of changes of state where they go.

@@ -3,12 +3,14 @@
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
 
+use seal::UnixMillis;
+
 /// Who has failed how often. Time comes in as an argument, in milliseconds.
 #[derive(Debug)]
 pub(crate) struct Attempts {
     most: usize,
     /// How many failures, and when they are forgotten.
-    failed: HashMap<IpAddr, (usize, i64)>,
+    failed: HashMap<IpAddr, (usize, UnixMillis)>,
 }
 
 /// For so long failures count, from the first of them.
@@ -22,16 +24,16 @@ impl Attempts {
     }
 
     /// Whether this one may try; if not, after how many seconds.
-    pub(crate) fn may(&self, peer: IpAddr, now: i64) -> Result<(), i64> {
+    pub(crate) fn may(&self, peer: IpAddr, now: UnixMillis) -> Result<(), i64> {
         match self.failed.get(&place(peer)) {
             Some((count, until)) if *count >= self.most && now < *until => {
-                Err((until - now).div_euclid(1000) + 1)
+                Err(until.millis_since(now).div_euclid(1000) + 1)
             }
             _ => Ok(()),
         }
     }
 
-    pub(crate) fn failed(&mut self, peer: IpAddr, now: i64) {
+    pub(crate) fn failed(&mut self, peer: IpAddr, now: UnixMillis) {
         let peer = place(peer);
         if self.failed.len() >= MOST_PEERS && !self.failed.contains_key(&peer) {
             self.failed.retain(|_, (_, until)| now < *until);
@@ -65,29 +67,39 @@ mod tests {
         let mut attempts = Attempts::new(3);
         let [one, other]: [IpAddr; 2] = ["192.0.2.1", "192.0.2.2"].map(|text| text.parse().unwrap());
         for _ in 0..3 {
-            assert_eq!(attempts.may(one, 1000), Ok(()));
-            attempts.failed(one, 1000);
+            assert_eq!(attempts.may(one, UnixMillis::new(1000)), Ok(()));
+            attempts.failed(one, UnixMillis::new(1000));
         }
-        assert_eq!((attempts.may(one, 1000), attempts.may(one, 60_999)), (Err(61), Err(1)));
-        assert_eq!(attempts.may("::ffff:192.0.2.1".parse().unwrap(), 1000), Err(61), "the same one");
-        assert_eq!((attempts.may(other, 1000), attempts.may(one, 61_000)), (Ok(()), Ok(())));
-        attempts.failed(one, 61_000);
-        assert_eq!(attempts.may(one, 61_000), Ok(()), "it begins anew");
+        assert_eq!(
+            (attempts.may(one, UnixMillis::new(1000)), attempts.may(one, UnixMillis::new(60_999))),
+            (Err(61), Err(1))
+        );
+        assert_eq!(
+            attempts.may("::ffff:192.0.2.1".parse().unwrap(), UnixMillis::new(1000)),
+            Err(61),
+            "the same one"
+        );
+        assert_eq!(
+            (attempts.may(other, UnixMillis::new(1000)), attempts.may(one, UnixMillis::new(61_000))),
+            (Ok(()), Ok(()))
+        );
+        attempts.failed(one, UnixMillis::new(61_000));
+        assert_eq!(attempts.may(one, UnixMillis::new(61_000)), Ok(()), "it begins anew");
     }
 
     #[test]
     fn a_network_of_addresses_counts_as_one() {
         let mut attempts = Attempts::new(1);
-        attempts.failed("2001:db8::1".parse().unwrap(), 0);
-        assert!(attempts.may("2001:db8::ffff:2".parse().unwrap(), 0).is_err());
-        assert!(attempts.may("2001:db8:0:1::1".parse().unwrap(), 0).is_ok());
+        attempts.failed("2001:db8::1".parse().unwrap(), UnixMillis::new(0));
+        assert!(attempts.may("2001:db8::ffff:2".parse().unwrap(), UnixMillis::new(0)).is_err());
+        assert!(attempts.may("2001:db8:0:1::1".parse().unwrap(), UnixMillis::new(0)).is_ok());
     }
 
     #[test]
     fn strangers_cannot_fill_the_memory() {
         let mut attempts = Attempts::new(1);
         for number in 0..u32::try_from(MOST_PEERS).unwrap() + 10 {
-            attempts.failed(IpAddr::V4(number.into()), i64::from(number));
+            attempts.failed(IpAddr::V4(number.into()), UnixMillis::new(i64::from(number)));
         }
         assert_eq!(attempts.failed.len(), MOST_PEERS);
     }

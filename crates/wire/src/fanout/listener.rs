@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use hub::LaneId;
 use hub::delivery::{Backlog, Cursor, Frame, Lane, Next};
+use seal::UnixMillis;
 
 use super::round::Tally;
 use super::{Limits, Sink};
@@ -25,7 +26,7 @@ pub(super) struct Listener {
     written: usize,
     pub(super) blocked: bool,
     /// Since then more waits for it than would be joined.
-    behind_since: Option<i64>,
+    behind_since: Option<UnixMillis>,
     /// It does not keep up, and this is what waits for it.
     backlog: Option<Box<Backlog>>,
     /// It gets what is its own and nothing else, and is let go after that, or after so many beats.
@@ -114,7 +115,8 @@ impl Listener {
             let now = crate::clock();
             let since = *self.behind_since.get_or_insert(now);
             // A burst is no reason to join, unless the lane would forget what it holds.
-            if u128::from(now.abs_diff(since)) < limits.burst.as_millis() && lane.share_behind(behind) < 0.25
+            if u128::from(now.millis_since(since).unsigned_abs()) < limits.burst.as_millis()
+                && lane.share_behind(behind) < 0.25
             {
                 return true;
             }

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use hub::delivery::LaneLimits;
 use hub::{Core, Principal};
+use seal::UnixMillis;
 
 use super::*;
 use crate::server::Bridge;
@@ -52,9 +53,9 @@ fn run(script: Vec<&'static str>, most: usize) -> (Ending, Vec<String>, Duration
         aaep::event::Producer::new("hub"),
         hub::Limits::default(),
         |bytes: &mut [u8]| bytes.fill(7),
-        0,
+        UnixMillis::new(0),
     );
-    let bridge = Bridge::start(core.unwrap(), LaneLimits::default(), || 0).unwrap();
+    let bridge = Bridge::start(core.unwrap(), LaneLimits::default(), || UnixMillis::new(0)).unwrap();
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
     runtime.block_on(async {

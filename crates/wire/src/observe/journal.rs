@@ -6,6 +6,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use journal::stored::{Alive, Remembered, StoredDecision, StoredEvent, StoredSession};
 use journal::{Entry, Error, Journal, Position, Retention, Trimmed};
+use seal::UnixMillis;
 
 use super::{Kind, Level, Observe};
 
@@ -85,7 +86,7 @@ impl Journal for Watched {
         self.inner.decision(token)
     }
 
-    fn trim(&mut self, keep: &Retention, now: i64) -> Result<Trimmed, Error> {
+    fn trim(&mut self, keep: &Retention, now: UnixMillis) -> Result<Trimmed, Error> {
         self.inner.trim(keep, now)
     }
 

@@ -338,9 +338,7 @@ fn quoted(value: &str) -> String {
 }
 
 fn now() -> String {
-    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    let millis = i64::try_from(since.as_millis()).unwrap_or(i64::MAX);
-    Timestamp::from_unix_millis(millis).map(|at| at.to_string()).unwrap_or_default()
+    Timestamp::from_unix_millis(SystemTime::now().into()).map(|at| at.to_string()).unwrap_or_default()
 }
 
 fn write(inbox: &Receiver<Line>, mut to: impl std::io::Write) {

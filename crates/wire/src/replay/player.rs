@@ -6,6 +6,7 @@ use std::sync::Arc;
 use aaep::Received;
 use aaep::event::Event;
 use aaep::shape::{self, Out, Shaper, Wants};
+use seal::UnixMillis;
 use tokio::sync::watch;
 use tokio::time::{Duration, Instant, sleep_until};
 
@@ -23,9 +24,9 @@ pub(super) struct Player<'r> {
     wants: watch::Receiver<Arc<Wants>>,
     shaper: Shaper<Received<Event>>,
     /// When playing began, and the recording's time then.
-    begun: Option<(Instant, i64)>,
+    begun: Option<(Instant, UnixMillis)>,
     /// The recording's time. A clock that went back does not take it along.
-    at: i64,
+    at: UnixMillis,
     run: u32,
 }
 
@@ -35,7 +36,7 @@ impl<'r> Player<'r> {
         let mut events = (recording.open)()?;
         let shaper = Shaper::new(Arc::clone(&wants.borrow_and_update()), shape::Limits::default());
         let next = events.next();
-        Ok(Self { recording, events, next, wants, shaper, begun: None, at: i64::MIN, run: 0 })
+        Ok(Self { recording, events, next, wants, shaper, begun: None, at: UnixMillis::MIN, run: 0 })
     }
 
     /// From after the event with this id; from the start if there is none.
@@ -73,7 +74,7 @@ impl<'r> Player<'r> {
                 continue;
             }
             let held = self.shaper.next_deadline().map(|at| {
-                let millis = at.saturating_sub(clock()).max(0).unsigned_abs();
+                let millis = at.millis_since(clock()).max(0).unsigned_abs();
                 Instant::now() + Duration::from_millis(millis.min(3_600_000))
             });
             let wake = due.into_iter().chain(held).min();
@@ -94,7 +95,7 @@ impl<'r> Player<'r> {
         let next = self.next.as_ref().filter(|_| !self.shaper.is_full())?;
         let at = next.as_ref().as_ref().envelope.timestamp.unix_millis().max(self.at);
         let (begun, first) = *self.begun.get_or_insert_with(|| (Instant::now(), at));
-        let pause = (self.recording.pause)(at.saturating_sub(first));
+        let pause = (self.recording.pause)(at.millis_since(first));
         Some(begun.checked_add(pause).unwrap_or_else(|| Instant::now() + Duration::from_hours(24)))
     }
 
@@ -139,7 +140,7 @@ mod tests {
     fn recording(seconds: &'static [i64], pause: fn(i64) -> Duration) -> Recording {
         let open = move || {
             let events = seconds.iter().enumerate().map(|(number, second)| {
-                let at = aaep::Timestamp::from_unix_millis(1_780_000_000_000 + second * 1000).unwrap();
+                let at = aaep::Timestamp::from_unix_millis(UnixMillis::new(1_780_000_000_000 + second * 1000)).unwrap();
                 let text = format!(
                     r#"{{"@context":"https://aaep-protocol.org/context/v1","type":"aaep:agent.state.changed","event_id":"evt_{number}","session_id":"sess_1","timestamp":"{at}","producer":{{"agent_id":"bank"}},"from_state":"idle","to_state":"thinking"}}"#
                 );

@@ -8,6 +8,7 @@ use std::time::Duration;
 use hub::command::{Answer, Command, Output, Request, RequestId};
 use hub::{Core, Engine, LineId, ListenerId, Principal};
 use rustc_hash::FxHashMap;
+use seal::UnixMillis;
 use tokio::sync::{OwnedRwLockReadGuard, RwLock, oneshot};
 
 use super::told::{Told, Untaken};
@@ -56,7 +57,7 @@ impl Bridge {
     pub fn start(
         core: Core,
         limits: impl Into<fanout::Limits>,
-        clock: impl Fn() -> i64 + Send + 'static,
+        clock: impl Fn() -> UnixMillis + Send + 'static,
     ) -> std::io::Result<Self> {
         Self::start_watched(core, limits, clock, Arc::default())
     }
@@ -65,7 +66,7 @@ impl Bridge {
     pub fn start_watched(
         core: Core,
         limits: impl Into<fanout::Limits>,
-        clock: impl Fn() -> i64 + Send + 'static,
+        clock: impl Fn() -> UnixMillis + Send + 'static,
         observe: Arc<Observe>,
     ) -> std::io::Result<Self> {
         let waiting: Arc<Mutex<Waiting>> = Arc::default();

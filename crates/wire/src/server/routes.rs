@@ -7,6 +7,7 @@ use aaep::json::{Kind, Writer};
 use aaep::rule::Finding;
 use hub::command::{Answer, Command};
 use hub::{Principal, Role};
+use seal::UnixMillis;
 use tokio::sync::mpsc;
 
 use super::connection::Reply;
@@ -225,10 +226,9 @@ fn manifest(server: &Server, head: &Head) -> Response {
     .header("Vary", "Accept")
 }
 
-/// Milliseconds since 1970.
-pub fn clock() -> i64 {
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+/// The time now, by the machine's clock.
+pub fn clock() -> UnixMillis {
+    std::time::SystemTime::now().into()
 }
 
 async fn attach(server: &Server, head: &Head, who: Principal) -> Result<Reply, Response> {

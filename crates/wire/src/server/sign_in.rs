@@ -8,7 +8,7 @@ use std::sync::PoisonError;
 
 use aaep::json::{Kind, Tape};
 use hub::Principal;
-use seal::SystemRandom;
+use seal::{SystemRandom, UnixMillis};
 
 use super::routes::clock;
 use super::{Door, Server};
@@ -69,7 +69,7 @@ pub(super) fn who(server: &Server, tokens: &Tokens, head: &Head) -> Result<Optio
     Ok(known)
 }
 
-fn pass(server: &Server, head: &Head, now: i64) -> Option<Pass> {
+fn pass(server: &Server, head: &Head, now: UnixMillis) -> Option<Pass> {
     server.passes.read(head.cookie(COOKIE)?, now, life(server))
 }
 

@@ -12,6 +12,7 @@ use std::path::PathBuf;
 
 use cast::{Cast, Source};
 use scenario::Scenario;
+use seal::UnixMillis;
 
 use super::file::{self, Stop};
 use crate::Outcome;
@@ -34,16 +35,12 @@ pub(crate) struct Arguments {
 }
 
 /// With a seed, every session begins on the same morning.
-const SEEDED_START: i64 = 1_767_603_600_000;
+const SEEDED_START: UnixMillis = UnixMillis::new(1_767_603_600_000);
 
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
     let start = match arguments.seed {
         Some(_) => SEEDED_START,
-        None => std::time::SystemTime::now()
-            .duration_since(std::time::UNIX_EPOCH)
-            .ok()
-            .and_then(|since| i64::try_from(since.as_millis()).ok())
-            .unwrap_or(SEEDED_START),
+        None => std::time::SystemTime::now().into(),
     };
     let mut source = arguments.seed.map_or(Source::System, Source::seeded);
     let played = Cast::new(&mut source).map_err(|error| error.to_string()).and_then(|cast| {

@@ -8,9 +8,9 @@ use asp::message::{
     Seconds, Urgency, Withdraw,
 };
 use asp::{Amount, CommitmentId, Currency, ProposalId, QueryId, Reference};
-use seal::Random;
 use seal::Timestamp;
 use seal::json::{Raw, Writer};
+use seal::{Random, UnixMillis};
 
 use super::cast::{Cast, Source};
 use super::stage::{Stage, Stopped};
@@ -48,7 +48,7 @@ pub(super) fn play(
     scenario: Scenario,
     cast: &Cast,
     source: &mut Source,
-    start: i64,
+    start: UnixMillis,
 ) -> Result<Played, Stopped> {
     let mut delegate = None;
     let mut stage = Stage::new(cast, &cast.buyer, &cast.press, source, start)?;
@@ -184,7 +184,7 @@ fn delegated<'s>(
         (side.messages, side.told, side.now)
     };
     stage.told.extend(told);
-    stage.wait((later - stage.now).max(0) / 1000);
+    stage.wait(later.millis_since(stage.now).max(0) / 1000);
     stage.tell("Back in the first session.");
     let mut report =
         inform(InformType::Answer, &[("finding", "two prices to be moved; then it is sound")], None);

@@ -5,6 +5,7 @@ use asp::machine::{Role, State};
 use asp::message::{Body, Constraints};
 use asp::session::{Effect, Judgement, Step};
 use asp::{Participant, Received};
+use seal::UnixMillis;
 
 use super::cast::{Actor, Cast, Source};
 use crate::asp::story;
@@ -15,7 +16,7 @@ pub(super) struct Stage<'s> {
     actors: [&'s Actor; 2],
     sides: [Participant; 2],
     source: &'s mut Source,
-    pub(super) now: i64,
+    pub(super) now: UnixMillis,
     pub(super) ledger: Ledger,
     pub(super) messages: Vec<String>,
     /// What is told, a line each.
@@ -32,7 +33,7 @@ impl<'s> Stage<'s> {
         inviter: &'s Actor,
         invited: &'s Actor,
         source: &'s mut Source,
-        now: i64,
+        now: UnixMillis,
     ) -> Result<Self, Stopped> {
         let told = |error: asp::Misuse| error.to_string();
         let mut first = Cast::participant(inviter, invited).map_err(told)?;

@@ -8,6 +8,7 @@ use asp::machine::{Role, State};
 use asp::message::{Authenticator, Body, Envelope};
 use asp::session::{Effect, Incoming, Judgement, Party, Rules, Session, Step};
 use asp::{AgentUri, Level, Limits, SessionId};
+use seal::UnixMillis;
 
 use super::file::Stop;
 use super::{file, story};
@@ -28,7 +29,7 @@ pub(crate) struct Arguments {
 
 /// One line of the trace.
 struct Moment {
-    at: i64,
+    at: UnixMillis,
     line: u64,
     /// `None` for what no message did, and for what neither side sent.
     sender: Option<Role>,
@@ -167,7 +168,7 @@ impl Trace {
         }
     }
 
-    fn passed(&mut self, line: u64, at: i64, step: &Step) {
+    fn passed(&mut self, line: u64, at: UnixMillis, step: &Step) {
         let timer = step.effects.iter().find_map(|effect| match effect {
             Effect::Expired { timer, .. } => Some(*timer),
             _ => None,

@@ -14,17 +14,18 @@ mod told;
 
 use aaep::event::{Decision, Verbosity};
 use proptest::prelude::*;
+use seal::UnixMillis;
 
 use super::away::UNSURE;
 use super::tell::{PROGRESS, STATE_LASTS};
 use super::*;
 
 /// 2026-05-24T14:00:00Z
-const NOON: i64 = 1_779_631_200_000;
+const NOON: UnixMillis = UnixMillis::new(1_779_631_200_000);
 
 struct Stage {
     ear: Ear,
-    now: i64,
+    now: UnixMillis,
     events: u64,
 }
 
