@@ -8,7 +8,7 @@ use std::collections::{HashMap, HashSet};
 use seal::UnixMillis;
 use aaep::event::{Event, EventType, Urgency};
 use libfuzzer_sys::fuzz_target;
-use listen::client::{Block, Parser};
+use client::sse::{Block, Parser};
 use listen::{Announcement, Ear, Kind, Limits, Tastes};
 
 /// More than any input has.

@@ -1,10 +1,11 @@
 //! The way to a hub, for commands that listen: its address, who asks, and how it ends.
 
 use std::borrow::Cow;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
-use listen::client::{Address, BadAddress};
+use client::Url;
+use listen::client::{Address, AddressError};
 
 use crate::print::{in_words, printable, tell};
 
@@ -26,12 +27,12 @@ pub(crate) struct Way {
 impl Way {
     /// The address, with what lets in; else why it cannot be used.
     pub(crate) fn address(&self) -> Result<Address, String> {
-        self.trusted(Address::parse(&self.url()?, token(self)?))
+        self.trusted(Address::parse(&self.url()?, token(self)?.as_deref()))
     }
 
     /// The same on any wire, for who only listens.
     pub(crate) fn any_address(&self) -> Result<Address, String> {
-        self.trusted(Address::parse_any(&self.url()?, token(self)?))
+        self.trusted(Address::parse_any(&self.url()?, token(self)?.as_deref()))
     }
 
     /// The address whole. On this machine there is no doubt what is meant by one that does not say how it is spoken to.
@@ -40,11 +41,10 @@ impl Way {
         if url.contains("://") || url.starts_with("unix:") || url.starts_with('/') {
             return Ok(url.into());
         }
-        let host = url.rsplit_once(':').map_or(url.as_str(), |(host, _)| host);
-        let ip = host.trim_start_matches('[').trim_end_matches(']').parse();
-        if host == "localhost" || ip.is_ok_and(|ip: IpAddr| ip.is_loopback()) {
-            tell(&format!("{url} is taken as http://{url}"));
-            return Ok(format!("http://{url}").into());
+        let http = format!("http://{url}");
+        if Url::parse(&http).is_ok_and(|url| url.is_loopback()) {
+            tell(&format!("{url} is taken as {http}"));
+            return Ok(http.into());
         }
         let url = printable(url);
         Err(format!(
@@ -52,7 +52,7 @@ impl Way {
         ))
     }
 
-    fn trusted(&self, address: Result<Address, BadAddress>) -> Result<Address, String> {
+    fn trusted(&self, address: Result<Address, AddressError>) -> Result<Address, String> {
         let address = address.map_err(|why| why.to_string())?;
         let Some(path) = &self.ca else { return Ok(address) };
         let text = std::fs::read(path).map_err(|error| cannot_read(path, &error))?;

@@ -57,8 +57,6 @@ mod consent;
 #[doc(hidden)]
 pub mod decorator;
 mod desk;
-#[cfg(any(feature = "client", feature = "openai"))]
-mod dial;
 mod error;
 mod hub;
 mod left;

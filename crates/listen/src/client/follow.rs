@@ -1,16 +1,17 @@
 //! Subscribes, hears, and comes back after every loss.
 
-use std::io;
 use std::time::Duration;
 
+use ::http::header::{ACCEPT, CACHE_CONTROL, HeaderName};
 use aaep::SubscriptionId;
 use aaep::json::Tape;
 use aaep::message::{Message, ReasonCode, SubscriptionAccepted, SubscriptionRejected};
+use client::Response;
+use client::sse::{Block, Fault as BlockFault, Parser};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep, timeout};
 
 use super::address::Wire;
-use super::sse::{Block, Parser};
 use super::{Address, SAYSO_PREFIX, Why, http, manifest, messages};
 use crate::{Checks, Fault, Standing};
 
@@ -78,6 +79,8 @@ const LASTS: Duration = Duration::from_secs(5);
 pub(super) const SILENCE: Duration = Duration::from_mins(1);
 /// No block is longer: an event may have 1 MiB.
 pub(super) const LONGEST_BLOCK: usize = 2 * 1024 * 1024;
+
+const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 
 /// What became of asking before, for whoever writes a request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -277,14 +280,14 @@ impl Way {
             Some(subscription) => format!("/aaep/v1/events?subscription_id={subscription}"),
             None => "/events".to_owned(),
         };
-        let mut headers = vec![("Accept", "text/event-stream"), ("Cache-Control", "no-cache")];
-        headers.extend(self.last.as_deref().map(|last| ("Last-Event-ID", last)));
-        let mut answer = match http::request(&self.to, "GET", &path, &headers, "").await {
+        let mut headers = vec![(ACCEPT, "text/event-stream"), (CACHE_CONTROL, "no-cache")];
+        headers.extend(self.last.as_deref().map(|last| (LAST_EVENT_ID, last)));
+        let mut answer = match http::get(&self.to, &path, &headers).await {
             Ok(answer) => answer,
-            Err(error) => return Ended::NotHeard(Lost::Unreachable(Why::of(&error))),
+            Err(why) => return Ended::NotHeard(Lost::Unreachable(why)),
         };
-        if answer.head.status != 200 || !answer.head.is_stream {
-            let lost = self.not_let_in(answer.head.status);
+        if answer.status != 200 || !answer.is_event_stream() {
+            let lost = self.not_let_in(answer.status);
             if is_old && lost == Lost::Unreachable(Why::Forgotten) {
                 // The hub is there, and a new subscription is all that is needed.
                 self.to.try_now();
@@ -300,11 +303,10 @@ impl Way {
 
     /// Makes a subscription: the hub's notes, and its whole answer; nothing where it is no hub.
     async fn subscribe(&mut self, request: &str) -> Result<Option<Accepted>, NotMade> {
-        let unreachable = |error: &io::Error| NotMade::Unreachable(Why::of(error));
-        let answer = http::request(&self.to, "POST", "/aaep/v1/subscriptions", &[], request).await;
-        let answer = answer.map_err(|error| unreachable(&error))?;
-        let (status, wait) = (answer.head.status, answer.head.retry_after);
-        let body = answer.body().await.map_err(|error| unreachable(&error))?;
+        let answer = http::post(&self.to, "/aaep/v1/subscriptions", request).await;
+        let answer = answer.map_err(NotMade::Unreachable)?;
+        let (status, wait) = (answer.status, answer.retry_after().map(|wait| wait.as_secs()));
+        let body = http::body(answer).await.map_err(NotMade::Unreachable)?;
         match Message::parse(&body) {
             Some(Message::SubscriptionAccepted(accepted)) => {
                 self.subscription = Some(accepted.subscription_id.clone());
@@ -337,15 +339,15 @@ impl Way {
         let looked = manifest::look(&self.to, self.offer.as_deref(), checks).await;
         let standing = match (looked, &self.standing) {
             (Ok(standing), _) => standing,
-            (Err(error), _) if checks.signed_only => return Err(Lost::Unreachable(Why::of(&error))),
-            (Err(error), None) => Standing::Unread(Why::of(&error)),
+            (Err(why), _) if checks.signed_only => return Err(Lost::Unreachable(why)),
+            (Err(why), None) => Standing::Unread(why),
             // It was never known who it is.
             (
                 Err(_),
                 Some(Standing::Unread(_) | Standing::Absent | Standing::Elsewhere | Standing::NotUnderstood),
             ) => return Ok(()),
             // It was; whoever is there now has to say so again.
-            (Err(error), Some(_)) => return Err(Lost::Unreachable(Why::of(&error))),
+            (Err(why), Some(_)) => return Err(Lost::Unreachable(why)),
         };
         self.proven |= matches!(standing, Standing::Proven(_));
         let standing = match standing {
@@ -356,7 +358,7 @@ impl Way {
         if checks.signed_only && !matches!(standing, Standing::Proven(_)) {
             if let Some(subscription) = self.subscription.take() {
                 let close = super::farewell(&subscription);
-                let _ = http::request(&self.to, "POST", self.to.messages, &[], &close).await;
+                let _ = http::post(&self.to, self.to.messages, &close).await;
             }
             return Err(Lost::Refused(Why::NotProven(Box::new(standing))));
         }
@@ -381,22 +383,22 @@ impl Way {
         }
     }
 
-    async fn blocks(&mut self, answer: &mut http::Answer, tell: &mpsc::Sender<Heard>) -> Lost {
+    async fn blocks(&mut self, answer: &mut Response, tell: &mpsc::Sender<Heard>) -> Lost {
         let mut parser = Parser::new(LONGEST_BLOCK);
         let mut blocks = Vec::new();
         loop {
             let more = tokio::select! {
-                more = timeout(SILENCE, answer.more()) => more,
+                more = timeout(SILENCE, answer.chunk()) => more,
                 () = tell.closed() => return Lost::Unreachable(Why::Nobody),
             };
             match more {
                 Ok(Ok(Some(bytes))) => parser.take(&bytes, &mut blocks),
                 Ok(Ok(None)) => return self.ended(Why::Ended),
-                Ok(Err(error)) => return self.ended(Why::of(&error)),
+                Ok(Err(error)) => return self.ended(error.into()),
                 Err(_) => return self.ended(Why::Lifeless),
             }
             for block in blocks.drain(..) {
-                let heard = if block.too_long { Some(Heard::TooLong) } else { None };
+                let heard = (block.fault == Some(BlockFault::TooLong)).then_some(Heard::TooLong);
                 let said = self.take(block).map(Heard::Text);
                 if let Some(heard) = heard.or(said)
                     && tell.send(heard).await.is_err()

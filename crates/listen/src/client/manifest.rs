@@ -1,7 +1,6 @@
 //! A hub's manifest, fetched (§5.10.2).
 
-use std::io;
-
+use ::http::header::ACCEPT;
 use aaep::message::SubscriptionAccepted;
 use tokio::time::timeout;
 
@@ -16,13 +15,13 @@ pub(super) async fn look(
     to: &Address,
     offer: Option<&SubscriptionAccepted>,
     checks: &Checks,
-) -> io::Result<Standing> {
+) -> Result<Standing, Why> {
     let given = offer.and_then(|offer| offer.signed_manifest.as_deref()).filter(|_| checks.trusted.is_some());
     if let Some(signed) = given {
         return Ok(checks.judge(signed, offer));
     }
     let fetching = timeout(checks.limits.manifest_time, fetch(to, checks));
-    match fetching.await.unwrap_or_else(|_| Err(Why::Silent.error()))? {
+    match fetching.await.unwrap_or(Err(Why::Silent))? {
         Fetched::Text(text) => Ok(checks.judge(text.trim(), offer)),
         Fetched::Not(standing) => Ok(standing),
     }
@@ -34,24 +33,22 @@ enum Fetched {
 }
 
 /// Gets the manifest from the hub's own address; whoever is named instead is not asked.
-async fn fetch(to: &Address, checks: &Checks) -> io::Result<Fetched> {
+async fn fetch(to: &Address, checks: &Checks) -> Result<Fetched, Why> {
     let wanted = if checks.trusted.is_some() {
         "application/jose, application/json;q=0.5"
     } else {
         "application/json"
     };
-    let answer = http::request(to, "GET", PATH, &[("Accept", wanted)], "").await?;
-    match answer.head.status {
+    let answer = http::get(to, PATH, &[(ACCEPT, wanted)]).await?;
+    match answer.status {
         200 => {}
         404 | 405 | 410 => return Ok(Fetched::Not(Standing::Absent)),
         300..=399 => return Ok(Fetched::Not(Standing::Elsewhere)),
         other => return Ok(Fetched::Not(Standing::Unread(Why::Answered(other)))),
     }
-    match answer.body_within(checks.limits.manifest_bytes).await {
+    match answer.text(checks.limits.manifest_bytes, http::PATIENCE).await.map_err(Why::from) {
         Ok(text) => Ok(Fetched::Text(text)),
-        Err(error) => match Why::of(&error) {
-            why @ (Why::TooLong | Why::NotText) => Ok(Fetched::Not(Standing::Unread(why))),
-            _ => Err(error),
-        },
+        Err(why @ (Why::TooLong | Why::NotText)) => Ok(Fetched::Not(Standing::Unread(why))),
+        Err(why) => Err(why),
     }
 }

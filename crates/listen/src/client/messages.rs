@@ -1,19 +1,14 @@
 //! The wires that carry whole messages: WebSocket and Unix socket. There is no way back to a subscription whose connection has
 //! ended (C-C17), so each connection is a new one. It begins after the place that the hub told last, where it knows it.
 
-use std::io;
 use std::path::Path;
 
 use aaep::json::Tape;
 use aaep::message::Message;
+use client::{Message as Frame, WebSocket};
 use futures_util::{SinkExt, StreamExt};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
-use tokio_tungstenite::tungstenite::client::IntoClientRequest;
-use tokio_tungstenite::tungstenite::http::HeaderValue;
-use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
-use tokio_tungstenite::tungstenite::{self, Message as Frame};
-use tokio_tungstenite::{WebSocketStream, client_async_with_config};
 
 use super::address::Wire;
 use super::follow::{Asking, Ended, Heard, LONGEST_BLOCK, Lost, SILENCE, goes_on, passes};
@@ -28,7 +23,6 @@ pub(super) async fn hear(
     before: bool,
 ) -> Ended {
     let request = request(asking.clone());
-    let unreachable = |why: &io::Error| Ended::NotHeard(Lost::Unreachable(Why::of(why)));
     let opening = async {
         let mut wire = Connection::open(to).await?;
         wire.say(&request).await?;
@@ -44,9 +38,8 @@ pub(super) async fn hear(
         Ok(Ok((_, None))) => {
             return Ended::NotHeard(Lost::Unreachable(Why::HungUp));
         }
-        Ok(Err(Failed::Io(error))) => return unreachable(&error),
-        Ok(Err(Failed::Refused(why))) => return Ended::NotHeard(Lost::Refused(why)),
-        Err(_) => return unreachable(&io::ErrorKind::TimedOut.into()),
+        Ok(Err(lost)) => return Ended::NotHeard(lost),
+        Err(_) => return Ended::NotHeard(Lost::Unreachable(Why::Silent)),
     };
     let (subscription, notes, resumed) = match Message::parse(&accepted) {
         Some(Message::SubscriptionAccepted(accepted)) => {
@@ -86,8 +79,7 @@ pub(super) async fn hear(
             Ok(None) => {
                 return Ended::Heard(Lost::Unreachable(Why::Ended));
             }
-            Err(Failed::Io(error)) => return Ended::Heard(Lost::Unreachable(Why::of(&error))),
-            Err(Failed::Refused(why)) => return Ended::Heard(Lost::Refused(why)),
+            Err(lost) => return Ended::Heard(lost),
         }
     }
 }
@@ -104,105 +96,73 @@ fn place(text: &str) -> Option<String> {
 }
 
 enum Connection {
-    Socket(Box<WebSocketStream<Box<dyn http::Stream>>>),
+    Socket(Box<WebSocket>),
     #[cfg(unix)]
     Unix(unix::Lines),
 }
 
-/// Why there is nothing to be heard.
-enum Failed {
-    Io(io::Error),
-    Refused(Why),
-}
-
-impl From<io::Error> for Failed {
-    fn from(error: io::Error) -> Self {
-        Self::Io(error)
-    }
-}
-
-impl From<tungstenite::Error> for Failed {
-    fn from(error: tungstenite::Error) -> Self {
-        match error {
-            tungstenite::Error::Io(error) => Self::Io(error),
-            tungstenite::Error::Http(answer) if matches!(answer.status().as_u16(), 401 | 403) => {
-                Self::Refused(Why::TokenWanted)
-            }
-            tungstenite::Error::Http(answer) => Self::Refused(Why::NoHub(Some(answer.status().as_u16()))),
-            other => Self::Io(io::Error::other(other.to_string())),
-        }
-    }
-}
-
 impl Connection {
-    async fn open(to: &Address) -> Result<Self, Failed> {
+    async fn open(to: &Address) -> Result<Self, Lost> {
         if let Wire::Unix(path) = &to.wire {
             return Self::unix(path).await;
         }
-        let url = format!("ws://{}{}/aaep/v1/ws", to.authority, to.base);
-        let mut request = url.into_client_request()?;
-        let headers = request.headers_mut();
-        headers.insert("sec-websocket-protocol", HeaderValue::from_static("aaep.v1"));
-        if let Some(token) = &to.token {
-            let mut bearer = HeaderValue::try_from(format!("Bearer {token}"))
-                .map_err(|_| Failed::Refused(Why::TokenForm))?;
-            bearer.set_sensitive(true);
-            headers.insert("authorization", bearer);
+        match to.client.websocket("/aaep/v1/ws", Some("aaep.v1"), LONGEST_BLOCK).await.map_err(Why::from) {
+            Ok(socket) => Ok(Self::Socket(Box::new(socket))),
+            Err(why @ (Why::TokenWanted | Why::NoHub(_))) => Err(Lost::Refused(why)),
+            Err(why) => Err(Lost::Unreachable(why)),
         }
-        let stream = http::connect(to).await?;
-        let most = Some(LONGEST_BLOCK);
-        let config = WebSocketConfig::default().max_message_size(most).max_frame_size(most);
-        let (socket, _) = client_async_with_config(request, stream, Some(config)).await?;
-        Ok(Self::Socket(Box::new(socket)))
     }
 
     #[cfg(unix)]
-    async fn unix(path: &Path) -> Result<Self, Failed> {
-        Ok(Self::Unix(unix::Lines::open(path).await?))
+    async fn unix(path: &Path) -> Result<Self, Lost> {
+        Ok(Self::Unix(unix::Lines::open(path).await.map_err(unreachable)?))
     }
 
     #[cfg(not(unix))]
-    async fn unix(_: &Path) -> Result<Self, Failed> {
-        Err(Failed::Refused(Why::NoUnix))
+    async fn unix(_: &Path) -> Result<Self, Lost> {
+        Err(Lost::Refused(Why::NoUnix))
     }
 
-    async fn say(&mut self, text: &str) -> Result<(), Failed> {
+    async fn say(&mut self, text: &str) -> Result<(), Lost> {
         match self {
-            Self::Socket(socket) => Ok(socket.send(Frame::text(text)).await?),
+            Self::Socket(socket) => {
+                socket.send(Frame::text(text)).await.map_err(client::Error::from).map_err(unreachable)
+            }
             #[cfg(unix)]
-            Self::Unix(lines) => Ok(lines.say(text).await?),
+            Self::Unix(lines) => lines.say(text).await.map_err(unreachable),
         }
     }
 
     /// The next message, from one who gives signs of life. A Unix socket has none: it ends with its other side.
-    async fn alive(&mut self) -> Result<Option<String>, Failed> {
+    async fn alive(&mut self) -> Result<Option<String>, Lost> {
         if let Self::Socket(_) = self {
-            return timeout(SILENCE, self.next())
-                .await
-                .unwrap_or_else(|_| Err(Failed::Io(Why::Lifeless.error())));
+            return timeout(SILENCE, self.next()).await.unwrap_or(Err(Lost::Unreachable(Why::Lifeless)));
         }
         self.next().await
     }
 
     /// The next message; nothing at the end. A future that is dropped before it is done loses nothing.
-    async fn next(&mut self) -> Result<Option<String>, Failed> {
+    async fn next(&mut self) -> Result<Option<String>, Lost> {
         match self {
             Self::Socket(socket) => match socket.next().await {
                 Some(Ok(Frame::Text(text))) => Ok(Some(text.as_str().to_owned())),
                 Some(Ok(Frame::Close(_))) | None => Ok(None),
                 // An empty word shows that somebody is there; a pong is sent by itself.
                 Some(Ok(_)) => Ok(Some(String::new())),
-                Some(Err(error)) => Err(error.into()),
+                Some(Err(error)) => Err(unreachable(client::Error::from(error))),
             },
             #[cfg(unix)]
-            Self::Unix(lines) => Ok(lines.next().await?),
+            Self::Unix(lines) => lines.next().await.map_err(unreachable),
         }
     }
 }
 
+fn unreachable(error: impl Into<Why>) -> Lost {
+    Lost::Unreachable(error.into())
+}
+
 #[cfg(unix)]
 mod unix {
-    use std::io;
     use std::path::Path;
 
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -216,22 +176,22 @@ mod unix {
     }
 
     impl Lines {
-        pub(super) async fn open(path: &Path) -> io::Result<Self> {
+        pub(super) async fn open(path: &Path) -> Result<Self, Why> {
             Ok(Self { stream: UnixStream::connect(path).await?, bytes: Vec::new() })
         }
 
-        pub(super) async fn say(&mut self, text: &str) -> io::Result<()> {
-            self.stream.write_all(format!("{text}\n").as_bytes()).await
+        pub(super) async fn say(&mut self, text: &str) -> Result<(), Why> {
+            Ok(self.stream.write_all(format!("{text}\n").as_bytes()).await?)
         }
 
-        pub(super) async fn next(&mut self) -> io::Result<Option<String>> {
+        pub(super) async fn next(&mut self) -> Result<Option<String>, Why> {
             loop {
                 if let Some(end) = self.bytes.iter().position(|byte| *byte == b'\n') {
                     let line: Vec<u8> = self.bytes.drain(..=end).collect();
                     return Ok(Some(String::from_utf8_lossy(&line).trim_end().to_owned()));
                 }
                 if self.bytes.len() > LONGEST_BLOCK {
-                    return Err(Why::TooLong.error());
+                    return Err(Why::TooLong);
                 }
                 self.bytes.reserve(16 * 1024);
                 if self.stream.read_buf(&mut self.bytes).await? == 0 {

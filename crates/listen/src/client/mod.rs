@@ -1,8 +1,7 @@
 //! The way to a hub: HTTP and SSE, a connection that comes back by itself.
 //!
 //! - `address`: where the hub is.
-//! - `http`: one request and its answer.
-//! - `sse`: blocks out of bytes; `tls`: what is trusted.
+//! - `http`: one request and its answer, by the crate `client`.
 //! - `why`: what can be the matter.
 //! - `messages`: WebSocket and Unix socket, for those who only listen.
 //! - `manifest`: what a hub says that it is.
@@ -15,13 +14,10 @@ mod manifest;
 mod messages;
 #[cfg(test)]
 mod returning;
-mod sse;
-mod tls;
 mod why;
 
-pub use address::{Address, BadAddress};
+pub use address::{Address, AddressError};
 pub use follow::{Asking, Heard, Lost, follow};
-pub use sse::{Block, Parser};
 pub use why::Why;
 
 use aaep::SubscriptionId;
@@ -40,13 +36,13 @@ pub struct NotSent(pub Why);
 /// Sends a reply, or another message of a listener. One that arrives shows that the hub is there: a lost connection to it is
 /// tried at once.
 pub async fn send(to: &Address, message: &str) -> Result<(), NotSent> {
-    match http::request(to, "POST", to.messages, &[], message).await {
-        Ok(answer) if answer.head.status / 100 == 2 => {
+    match http::post(to, to.messages, message).await {
+        Ok(answer) if answer.status / 100 == 2 => {
             to.try_now();
             Ok(())
         }
-        Ok(answer) => Err(NotSent(Why::Answered(answer.head.status))),
-        Err(error) => Err(NotSent(Why::of(&error))),
+        Ok(answer) => Err(NotSent(Why::Answered(answer.status))),
+        Err(why) => Err(NotSent(why)),
     }
 }
 

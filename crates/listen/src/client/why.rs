@@ -4,7 +4,8 @@ use std::{fmt, io};
 
 use aaep::message::{ReasonCode, SubscriptionRejected};
 
-use super::tls::{is_plain, of_certificate};
+use client::{CertificateFault, Error};
+
 use crate::{Phrases, Standing, plain};
 
 /// Why there is no connection, or why something did not arrive.
@@ -72,31 +73,10 @@ pub enum Why {
 }
 
 impl Why {
-    /// An error of the network.
-    pub(super) fn of(error: &io::Error) -> Self {
-        if let Some(why) = error.get_ref().and_then(|inner| inner.downcast_ref::<Self>()) {
-            return why.clone();
-        }
-        match error.kind() {
-            io::ErrorKind::ConnectionRefused => Self::NothingListens,
-            io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe | io::ErrorKind::UnexpectedEof => {
-                Self::Cut
-            }
-            io::ErrorKind::TimedOut => Self::Silent,
-            _ if is_plain(error) => Self::NoTls,
-            _ => of_certificate(error).unwrap_or_else(|| Self::System(plain(&seal::in_words(error), true))),
-        }
-    }
-
     /// A hub's refusal.
     pub(super) fn refusal(rejected: &SubscriptionRejected, wait: Option<u64>) -> Self {
         let said = plain(&rejected.reason_message, true);
         Self::Rejected(rejected.reason_code.clone(), said, rejected.retry_after_seconds.or(wait))
-    }
-
-    /// The same as an error of the network.
-    pub(super) fn error(self) -> io::Error {
-        io::Error::other(self)
     }
 
     /// For a person.
@@ -157,3 +137,40 @@ impl fmt::Display for Why {
 }
 
 impl std::error::Error for Why {}
+
+impl From<Error> for Why {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::Io(error) => error.into(),
+            Error::InvalidToken => Self::TokenForm,
+            Error::InvalidHost => Self::NoHost,
+            Error::SpeaksTls => Self::SpeaksTls,
+            Error::NoTls => Self::NoTls,
+            Error::Certificate(CertificateFault::Time, _) => Self::CertificateTime,
+            Error::Certificate(CertificateFault::Name, _) => Self::CertificateName,
+            Error::Certificate(CertificateFault::Authority, _) => Self::CertificateOfSigner,
+            Error::Certificate(_, _) => Self::CertificateUntrusted,
+            Error::NotHttp => Self::NotHttp,
+            Error::TooLong => Self::TooLong,
+            Error::NotUtf8 => Self::NotText,
+            Error::ClosedBeforeResponse => Self::HungUp,
+            Error::ClosedInResponse => Self::HungUpWithin,
+            Error::NoWebSocket(401 | 403) => Self::TokenWanted,
+            Error::NoWebSocket(status) => Self::NoHub(Some(status)),
+            other => Self::System(plain(&other.to_string(), true)),
+        }
+    }
+}
+
+impl From<io::Error> for Why {
+    fn from(error: io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::ConnectionRefused => Self::NothingListens,
+            io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe | io::ErrorKind::UnexpectedEof => {
+                Self::Cut
+            }
+            io::ErrorKind::TimedOut => Self::Silent,
+            _ => Self::System(plain(&seal::in_words(&error), true)),
+        }
+    }
+}

@@ -80,7 +80,7 @@ impl Connect {
 
     /// Connects.
     pub async fn open(self) -> Result<Hub, Error> {
-        let address = Address::new(&self.url, self.token, self.trust.as_deref(), self.patience)?;
+        let address = Address::new(&self.url, self.token.as_deref(), self.trust.as_deref(), self.patience)?;
         let (orders, inbox) = Orders::channel();
         let (tell, connected) = oneshot::channel();
         speak(&orders, inbox, move || async move {

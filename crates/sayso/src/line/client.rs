@@ -4,41 +4,25 @@
 //! was not answered; every call has an idempotency key, so that the hub does nothing twice.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::ErrorKind;
 use std::path::Path;
-use std::sync::Arc;
 use std::time::Duration;
 
+use client::{HttpClient, Message, Trust, Url, UrlError, WebSocket, WebSocketError};
 use futures_util::{SinkExt, StreamExt};
 use seal::json::{Tape, Value, Writer};
 use seal::{Digest, Random, SystemRandom};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep, timeout_at};
-use tokio_rustls::rustls::ClientConfig;
-use tokio_tungstenite::tungstenite::client::IntoClientRequest;
-use tokio_tungstenite::tungstenite::http::HeaderValue;
-use tokio_tungstenite::tungstenite::{self, Message};
-use tokio_tungstenite::{WebSocketStream, client_async};
 
 use super::{Call, Line, Number, Told};
-use crate::dial::{self, Dialled, Target};
 use crate::error::{Broken, Error, Stop};
 
 /// Where a hub is, and how to be let in.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub(crate) struct Address {
-    target: Target,
-    /// Who is trusted under TLS; the system says it if nothing is said.
-    trust: Option<Arc<ClientConfig>>,
-    token: Option<String>,
+    client: HttpClient,
     /// For so long it is tried to reach a hub that does not answer.
     patience: Duration,
-}
-
-impl std::fmt::Debug for Address {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.target.authority)
-    }
 }
 
 /// Between two attempts to connect: from this…
@@ -51,64 +35,46 @@ const SILENCE: Duration = Duration::from_mins(1);
 /// From here on numbers are those of follow-ups; no line makes so many calls.
 const FOLLOWS: Number = 1 << 52;
 
-type Socket = WebSocketStream<Dialled>;
+/// The longest message of a hub. It answers with no more than it takes.
+const MAX_MESSAGE_BYTES: usize = 64 * 1024 * 1024;
 
 impl Address {
     /// Takes `http://HOST:PORT` or `https://HOST:PORT`.
     pub(crate) fn new(
         url: &str,
-        token: Option<String>,
+        token: Option<&str>,
         trust: Option<&Path>,
         patience: Duration,
     ) -> Result<Self, Error> {
-        let bad = |why: &str| Error::Malformed(format!("{url:?} is no hub's address: {why}"));
-        let target = Target::parse(url).map_err(bad)?;
-        if !target.path.is_empty() {
-            return Err(bad("write http://HOST:PORT or https://HOST:PORT"));
+        let bad = |why: &UrlError| Error::Malformed(format!("{url:?} is no hub's address: {why}"));
+        let parsed = Url::parse_http(url).map_err(|why| bad(&why))?;
+        if !parsed.path().is_empty() {
+            return Err(bad(&UrlError::Scheme));
         }
-        let trust = trust.map(dial::trusted_by).transpose().map_err(Error::Malformed)?;
-        Ok(Self { target, trust, token, patience })
+        let mut client = HttpClient::new(parsed);
+        if let Some(token) = token {
+            client = client.with_token(token).map_err(|why| Error::Malformed(why.to_string()))?;
+        }
+        if let Some(file) = trust {
+            client = client.with_trust(trusted_by(file)?);
+        }
+        Ok(Self { client, patience })
     }
 
-    async fn connect(&self) -> Result<Socket, Error> {
-        let unreachable = |why: &dyn std::fmt::Display| Error::Unreachable(why.to_string());
-        let scheme = if self.target.tls { "wss" } else { "ws" };
-        let request = format!("{scheme}://{}/agent/v1/ws", self.target.authority);
-        let mut request = request.into_client_request().map_err(|why| Error::Malformed(why.to_string()))?;
-        if let Some(token) = &self.token {
-            let mut bearer = HeaderValue::try_from(format!("Bearer {token}"))
-                .map_err(|_| Error::Malformed("a token is plain text".to_owned()))?;
-            bearer.set_sensitive(true);
-            request.headers_mut().insert("authorization", bearer);
-        }
-        let stream =
-            self.target.dial_trusting(self.trust.as_ref()).await.map_err(|why| match why.kind() {
-                ErrorKind::InvalidData if crate::dial::is_plain(&why) => {
-                    unreachable(&"it does not speak TLS; write http:// in place of https://")
-                }
-                // A certificate that is not trusted will not be in a moment either.
-                ErrorKind::InvalidData => Error::NotTrusted(why.to_string()),
-                _ => unreachable(&seal::in_words(&why)),
-            })?;
-        match client_async(request, stream).await {
-            Ok((socket, _)) => Ok(socket),
-            Err(tungstenite::Error::Http(answer)) if matches!(answer.status().as_u16(), 401 | 403) => {
-                Err(Error::NotAllowed)
-            }
-            Err(tungstenite::Error::Protocol(tungstenite::error::ProtocolError::HttparseError(_)))
-                if !self.target.tls =>
-            {
-                Err(unreachable(
-                    &"its answer is not HTTP; if it speaks TLS, write https:// in place of http://",
-                ))
-            }
-            Err(tungstenite::Error::Io(why)) => Err(unreachable(&seal::in_words(&why))),
-            Err(why) => Err(unreachable(&why)),
-        }
+    async fn connect(&self) -> Result<WebSocket, Error> {
+        use client::Error as Failure;
+        let opened = self.client.websocket("/agent/v1/ws", None, MAX_MESSAGE_BYTES).await;
+        opened.map_err(|error| match error {
+            Failure::NoWebSocket(401 | 403) => Error::NotAllowed,
+            // A certificate that is not trusted will not be in a moment either.
+            Failure::Certificate(..) | Failure::Tls(_) => Error::NotTrusted(error.to_string()),
+            Failure::Io(error) => Error::Unreachable(seal::in_words(&error)),
+            error => Error::Unreachable(error.to_string()),
+        })
     }
 
     /// Tries again as long as patience lasts.
-    async fn connect_again(&self) -> Result<Socket, Error> {
+    async fn connect_again(&self) -> Result<WebSocket, Error> {
         let until = Instant::now() + self.patience;
         let mut pause = SHORTEST_PAUSE;
         loop {
@@ -123,6 +89,13 @@ impl Address {
             pause = (pause * 2).min(LONGEST_PAUSE);
         }
     }
+}
+
+/// The certificates of a file in PEM, and no others.
+fn trusted_by(file: &Path) -> Result<Trust, Error> {
+    let bad = |why: &dyn std::fmt::Display| Error::Malformed(format!("{}: {why}", file.display()));
+    let pem = std::fs::read(file).map_err(|error| bad(&error))?;
+    Trust::only(&pem).map_err(|error| bad(&error))
 }
 
 pub(crate) struct Client {
@@ -189,7 +162,7 @@ struct Talk {
 struct Done;
 
 impl Talk {
-    async fn run(mut self, address: Address, mut socket: Socket) {
+    async fn run(mut self, address: Address, mut socket: WebSocket) {
         loop {
             match self.converse(&mut socket).await {
                 Ok(Done) => {
@@ -205,7 +178,7 @@ impl Talk {
     }
 
     /// Until the connection is lost.
-    async fn converse(&mut self, socket: &mut Socket) -> Result<Done, tungstenite::Error> {
+    async fn converse(&mut self, socket: &mut WebSocket) -> Result<Done, WebSocketError> {
         // Twice: where a session is over, the first is answered so and then told why, if the hub knows; at the second it is
         // clear whether it does.
         self.followed.clear();
@@ -236,7 +209,7 @@ impl Talk {
                     match heard {
                         Ok(Some(Ok(Message::Text(text)))) => self.hear(&text),
                         Ok(Some(Ok(Message::Close(_))) | None) | Err(_) => {
-                            return Err(tungstenite::Error::ConnectionClosed);
+                            return Err(WebSocketError::ConnectionClosed);
                         }
                         Ok(Some(Ok(_))) => {}
                         Ok(Some(Err(error))) => return Err(error),

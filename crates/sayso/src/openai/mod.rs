@@ -42,24 +42,23 @@ mod error;
 mod limits;
 mod messages;
 mod post;
-mod sse;
 mod tool;
 
 use std::fmt;
 use std::time::Duration;
 
 pub use calling::{Called, Outcome};
+use client::sse::{Fault, Parser};
+use client::{HttpClient, Url};
 pub use error::Error;
 pub use limits::Limits;
 pub use tool::{Arguments, Tool};
 
-use crate::dial::Target;
 use crate::hub::Hub;
 use crate::session::Session;
 use answer::{Answer, Ended};
 use messages::Messages;
 use post::{Again, Endpoint, Stream};
-use sse::{Bad, Events};
 
 /// An agent: an endpoint, a model, instructions and tools. It can run many requests, also at once.
 ///
@@ -201,8 +200,7 @@ impl Agent {
     /// # }
     /// ```
     pub async fn answer(&self, session: &Session, request: impl Into<String>) -> Result<Reply, Error> {
-        let target = self.checked()?;
-        let endpoint = Endpoint { target: &target, key: self.key.as_deref(), limits: &self.limits };
+        let endpoint = Endpoint { client: self.checked()?, key: self.key.as_deref(), limits: &self.limits };
         let mut messages = Messages::new(self.instructions.as_deref(), &request.into());
         let mut reply = Reply::default();
         while reply.rounds < self.limits.rounds {
@@ -232,9 +230,14 @@ impl Agent {
     }
 
     /// What would be refused anyway is refused before anything is sent.
-    fn checked(&self) -> Result<Target, Error> {
-        let target = Target::parse(&self.base)
+    fn checked(&self) -> Result<HttpClient, Error> {
+        let url = Url::parse_http(&self.base)
             .map_err(|why| Error::Setup(format!("{:?} is no endpoint's address: {why}", self.base)))?;
+        let mut client = HttpClient::new(url);
+        if let Some(key) = &self.key {
+            client =
+                client.with_token(key).map_err(|_| Error::Setup("the key is not plain text".to_owned()))?;
+        }
         for (name, json) in &self.parameters {
             let own = ["model", "stream", "messages", "tools"].contains(&name.as_str());
             if own || seal::json::Raw::parse(json).is_err() {
@@ -256,7 +259,7 @@ impl Agent {
                 return Err(Error::Setup(format!("the schema of {} is no JSON object", tool.name)));
             }
         }
-        Ok(target)
+        Ok(client)
     }
 
     /// One answer. It is asked for again only as long as nothing of it has come.
@@ -280,27 +283,37 @@ impl Agent {
     }
 
     async fn hear(&self, session: &Session, mut stream: Stream) -> Result<Answer, Error> {
-        let bad = |bad| match bad {
-            Bad::NotUtf8 => Error::Malformed("an answer is not UTF-8".to_owned()),
-            Bad::TooLong => Error::TooMuch("bytes of a line"),
-        };
         let mut answer = Answer::default();
-        let mut events = Events::new(self.limits.line_bytes);
+        let (mut parser, mut blocks) = (Parser::new(self.limits.line_bytes), Vec::new());
         while !answer.done {
-            let (found, over) = match stream.next().await? {
-                Some(bytes) => (events.push(&bytes).map_err(bad)?, false),
-                None => (events.end().map_err(bad)?.into_iter().collect(), true),
-            };
+            let bytes = stream.next().await?;
+            let over = bytes.is_none();
+            match bytes {
+                Some(bytes) => parser.take(bytes.as_ref(), &mut blocks),
+                None => blocks.extend(parser.finish()),
+            }
             let mut new = String::new();
             let mut taken = Ok(());
-            for event in found {
-                match answer.take(&event, self.key.as_deref(), self.limits.calls) {
-                    Ok(text) => new.push_str(&text),
+            for block in blocks.drain(..) {
+                let event = match block.fault {
+                    Some(Fault::TooLong) => Err(too_long()),
+                    Some(_) => Err(Error::Malformed("an answer is not UTF-8".to_owned())),
+                    None => Ok(block.data),
+                };
+                let key = self.key.as_deref();
+                let text = event.and_then(|event| {
+                    event.map(|event| answer.take(&event, key, self.limits.calls)).transpose()
+                });
+                match text {
+                    Ok(text) => new.push_str(&text.unwrap_or_default()),
                     Err(error) => {
                         taken = Err(error);
                         break;
                     }
                 }
+            }
+            if taken.is_ok() && parser.is_too_long() {
+                taken = Err(too_long());
             }
             // What came before a fault was said by the model all the same.
             if !new.is_empty() {
@@ -314,6 +327,10 @@ impl Agent {
         }
         Ok(answer)
     }
+}
+
+fn too_long() -> Error {
+    Error::TooMuch("bytes of a line")
 }
 
 impl fmt::Debug for Agent {

@@ -2,24 +2,19 @@
 
 use std::time::Duration;
 
-use http_body_util::{BodyExt, Full};
-use hyper::body::{Bytes, Incoming};
-use hyper::client::conn::http1;
-use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST, HeaderValue, RETRY_AFTER, USER_AGENT};
-use hyper::{Request, Response};
-use hyper_util::rt::TokioIo;
+use client::{HttpClient, Response, send};
+use http::Method;
+use http::header::{ACCEPT, CONTENT_TYPE};
 use seal::json::{Kind, Tape};
-use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 use super::error::Error;
 use super::limits::Limits;
-use crate::dial::Target;
 use crate::redact::{Redact, Secrets};
 
 /// Where questions go, and with which key.
 pub(super) struct Endpoint<'a> {
-    pub(super) target: &'a Target,
+    pub(super) client: HttpClient,
     pub(super) key: Option<&'a str>,
     pub(super) limits: &'a Limits,
 }
@@ -33,19 +28,9 @@ pub(super) struct Again {
 
 /// An answer that has begun.
 pub(super) struct Stream {
-    body: Incoming,
-    _connection: Connection,
+    response: Response,
     limits: Limits,
     taken: usize,
-}
-
-/// The task that moves the bytes; it ends with the answer.
-struct Connection(JoinHandle<()>);
-
-impl Drop for Connection {
-    fn drop(&mut self) {
-        self.0.abort();
-    }
 }
 
 /// No more of an answer that is a refusal is read.
@@ -54,63 +39,43 @@ const REFUSAL_BYTES: usize = 64 * 1024;
 impl Endpoint<'_> {
     /// Asks once.
     pub(super) async fn ask(&self, body: String) -> Result<Result<Stream, Again>, Error> {
-        let request = self.request(body)?;
+        let request = self
+            .client
+            .request(Method::POST, "/chat/completions")
+            .header(ACCEPT, "text/event-stream")
+            .header(CONTENT_TYPE, "application/json")
+            .body(body)
+            .map_err(|error| Error::Setup(error.to_string()))?;
         let unreachable = |why: String| Ok(Err(Again { error: Error::Unreachable(why), after: None }));
-        let stream = match timeout(self.limits.connect, self.target.dial()).await {
-            Ok(Ok(stream)) => stream,
+        let connection = match timeout(self.limits.connect, self.client.connect()).await {
+            Ok(Ok(connection)) => connection,
             Ok(Err(error)) => return unreachable(error.to_string()),
             Err(_) => return unreachable("no connection in time".to_owned()),
         };
-        let (mut sender, connection) = match http1::handshake(TokioIo::new(stream)).await {
-            Ok(both) => both,
-            Err(error) => return unreachable(error.to_string()),
-        };
-        let connection = Connection(tokio::spawn(async move { drop(connection.await) }));
-        let answer = match timeout(self.limits.first_byte, sender.send_request(request)).await {
-            Ok(Ok(answer)) => answer,
-            Ok(Err(error)) if error.is_parse() => {
-                return Err(Error::Malformed("its answer is not HTTP".to_owned()));
+        let response = match timeout(self.limits.first_byte, send(connection, request)).await {
+            Ok(Ok(response)) => response,
+            Ok(Err(error @ (client::Error::NotHttp | client::Error::TooLong))) => {
+                return Err(Error::Malformed(error.to_string()));
             }
-            Ok(Err(_)) => return unreachable("the connection ended before an answer".to_owned()),
+            Ok(Err(error)) => return unreachable(error.to_string()),
             Err(_) => return Err(Error::Silent),
         };
-        if !answer.status().is_success() {
-            return self.refused(answer).await;
+        if !(200..300).contains(&response.status) {
+            return self.refused(response).await;
         }
-        let kind = answer.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
-        if !kind.trim_start().to_ascii_lowercase().starts_with("text/event-stream") {
-            let kind: String = kind.chars().take(80).collect();
+        if !response.is_event_stream() {
+            let kind: String = response.content_type().chars().take(80).collect();
             return Err(Error::Malformed(format!("its answer is {kind:?} and not a stream of events")));
         }
-        let (body, limits) = (answer.into_body(), self.limits.clone());
-        Ok(Ok(Stream { body, _connection: connection, limits, taken: 0 }))
+        Ok(Ok(Stream { response, limits: self.limits.clone(), taken: 0 }))
     }
 
-    fn request(&self, body: String) -> Result<Request<Full<Bytes>>, Error> {
-        let mut request = Request::post(format!("{}/chat/completions", self.target.path))
-            .header(HOST, &self.target.authority)
-            .header(USER_AGENT, concat!("sayso/", env!("CARGO_PKG_VERSION")))
-            .header(ACCEPT, "text/event-stream")
-            .header(CONTENT_TYPE, "application/json");
-        if let Some(key) = self.key {
-            let mut bearer = HeaderValue::try_from(format!("Bearer {key}"))
-                .map_err(|_| Error::Setup("the key is not plain text".to_owned()))?;
-            bearer.set_sensitive(true);
-            request = request.header(AUTHORIZATION, bearer);
-        }
-        let request = request.body(Full::new(Bytes::from(body)));
-        request.map_err(|error| Error::Setup(error.to_string()))
-    }
-
-    async fn refused(&self, answer: Response<Incoming>) -> Result<Result<Stream, Again>, Error> {
-        let status = answer.status().as_u16();
-        let after = answer.headers().get(RETRY_AFTER).and_then(|after| after.to_str().ok());
-        let after = after.and_then(|after| after.trim().parse().ok()).map(Duration::from_secs);
+    async fn refused(&self, mut response: Response) -> Result<Result<Stream, Again>, Error> {
+        let (status, after) = (response.status, response.retry_after());
         let mut text = Vec::new();
-        let mut body = answer.into_body();
         // What it says helps; that it says no is known already.
-        while let Ok(Some(Ok(frame))) = timeout(self.limits.stall, body.frame()).await {
-            text.extend_from_slice(frame.data_ref().map_or(&[], |data| data));
+        while let Ok(Ok(Some(data))) = timeout(self.limits.stall, response.chunk()).await {
+            text.extend_from_slice(&data);
             if text.len() > REFUSAL_BYTES {
                 break;
             }
@@ -126,23 +91,20 @@ impl Endpoint<'_> {
 
 impl Stream {
     /// The next bytes; `None` when nothing more comes.
-    pub(super) async fn next(&mut self) -> Result<Option<Bytes>, Error> {
-        loop {
-            let begun = self.taken > 0;
-            let patience = if begun { self.limits.stall } else { self.limits.first_byte };
-            let frame = match timeout(patience, self.body.frame()).await {
-                Err(_) => return Err(if begun { Error::Stalled } else { Error::Silent }),
-                Ok(None) => return Ok(None),
-                Ok(Some(Err(_))) => return Err(Error::CutOff),
-                Ok(Some(Ok(frame))) => frame,
-            };
-            let Ok(data) = frame.into_data() else { continue };
-            self.taken = self.taken.saturating_add(data.len());
-            if self.taken > self.limits.answer_bytes {
-                return Err(Error::TooMuch("bytes of an answer"));
-            }
-            return Ok(Some(data));
+    pub(super) async fn next(&mut self) -> Result<Option<impl AsRef<[u8]> + use<>>, Error> {
+        let begun = self.taken > 0;
+        let patience = if begun { self.limits.stall } else { self.limits.first_byte };
+        let data = match timeout(patience, self.response.chunk()).await {
+            Err(_) => return Err(if begun { Error::Stalled } else { Error::Silent }),
+            Ok(Err(_)) => return Err(Error::CutOff),
+            Ok(Ok(None)) => return Ok(None),
+            Ok(Ok(Some(data))) => data,
+        };
+        self.taken = self.taken.saturating_add(data.len());
+        if self.taken > self.limits.answer_bytes {
+            return Err(Error::TooMuch("bytes of an answer"));
         }
+        Ok(Some(data))
     }
 }
 
