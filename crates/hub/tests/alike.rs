@@ -1,18 +1,9 @@
 //! A reply that has no effect is answered as a good one is: the same answer, after the same calls of the journal (C-D1).
 
-#![allow(
-    clippy::expect_used,
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a test says what went wrong by panicking"
-)]
-
-mod support;
-
+use crate::support::*;
 use hub::Principal;
 use hub::command::{Answer, Command, Request, RequestId};
 use seal::UnixMillis;
-use support::*;
 
 const CLARIFY: &str = r#"{"question":"Which Ben?","accepted_response_kinds":["freetext"],"timeout_seconds":180,"summary_normal":"Which Ben do you mean?"}"#;
 

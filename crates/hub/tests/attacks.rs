@@ -1,17 +1,8 @@
 //! What an attacker tries (chapter 10 of the specification), and that nothing comes of it.
 
-#![allow(
-    clippy::expect_used,
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a test says what went wrong by panicking"
-)]
-
-mod support;
-
+use crate::support::*;
 use hub::command::{Answer, Command};
 use hub::{Limits, ListenerId};
-use support::*;
 
 const PENDING: &str = r#"{"status":"pending"}"#;
 const DONE: &str = r#"{"type":"aaep:agent.session.completed","summary_normal":"Done."}"#;

@@ -1,18 +1,9 @@
 //! Clocks that jump, forwards and backwards.
 
-#![allow(
-    clippy::expect_used,
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a test says what went wrong by panicking"
-)]
-
-mod support;
-
+use crate::support::*;
 use hub::command::Answer;
 use hub::{Limits, Principal};
 use seal::UnixMillis;
-use support::*;
 
 const HOUR: i64 = 3_600_000;
 const DECIDE: &str = r#"{"type":"aaep:agent.state.changed","to_state":"deciding"}"#;

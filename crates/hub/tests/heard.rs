@@ -1,19 +1,10 @@
 //! A model's tokens on their whole way: into the hub, to a listener by its terms, and into the listener's ear.
 
-#![allow(
-    clippy::expect_used,
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a test says what went wrong by panicking"
-)]
-
-mod support;
-
+use crate::support::*;
 use hub::ListenerId;
 use hub::command::{Answer, Command};
 use listen::{Ear, Kind, Limits, Tastes};
 use proptest::prelude::*;
-use support::*;
 
 const TERMS: &str = r#"{"supported_conformance_levels":[1,2,3],"max_events_per_second":3,"coalesce_boundaries":["sentence"]}"#;
 const RATE: usize = 3;

@@ -1,18 +1,9 @@
 //! What is over is forgotten as the limits say, a step at a time, and nobody is deceived about it.
 
-#![allow(
-    clippy::expect_used,
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a test says what went wrong by panicking"
-)]
-
-mod support;
-
+use crate::support::*;
 use hub::Limits;
 use hub::command::{Answer, Command};
 use journal::{Retention, Settings, Sqlite};
-use support::*;
 
 const MINUTE: i64 = 60_000;
 const END: &str = r#"{"type":"aaep:agent.session.completed","summary_normal":"Done."}"#;

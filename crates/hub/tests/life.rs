@@ -1,16 +1,7 @@
 //! A session through the hub, from its start to its end, with a question in the middle.
 
-#![allow(
-    clippy::expect_used,
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a test says what went wrong by panicking"
-)]
-
-mod support;
-
+use crate::support::*;
 use hub::command::{Answer, Command};
-use support::*;
 
 #[test]
 fn what_an_agent_says_is_heard_and_what_is_asked_is_answered() {

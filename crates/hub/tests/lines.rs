@@ -1,19 +1,10 @@
 //! Agents on a line: they are told without asking, and count as there as long as the line is.
 
-#![allow(
-    clippy::expect_used,
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a test says what went wrong by panicking"
-)]
-
-mod support;
-
+use crate::support::*;
 use hub::command::{Answer, Command, Notice, Output, Request, RequestId};
 use hub::{Limits, LineId, Principal};
 use proptest::prelude::*;
 use seal::UnixMillis;
-use support::*;
 
 const LINE: LineId = LineId(1);
 const OTHER: LineId = LineId(2);

@@ -1,16 +1,7 @@
 //! A listener's rate, for as long as the guide's checklist wants it tested.
 
-#![allow(
-    clippy::expect_used,
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a test says what went wrong by panicking"
-)]
-
-mod support;
-
+use crate::support::*;
 use hub::command::{Answer, Command};
-use support::*;
 
 /// A hundred tokens a second for a minute, to somebody who takes three events a second; a question in the middle of it.
 #[test]

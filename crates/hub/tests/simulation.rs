@@ -3,24 +3,10 @@
 //!
 //! A failure prints its seed. `PROPERTY_SEED` begins elsewhere, `PROPERTY_TIMES` makes more runs.
 
-#![allow(
-    clippy::expect_used,
-    clippy::unwrap_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    reason = "a test says what went wrong by panicking"
-)]
-
-#[path = "simulation/cast.rs"]
 mod cast;
-#[path = "simulation/chance.rs"]
 mod chance;
-#[path = "simulation/ear.rs"]
 mod ear;
-#[path = "simulation/ledger.rs"]
 mod ledger;
-mod support;
-#[path = "simulation/world.rs"]
 mod world;
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -117,7 +103,7 @@ fn is_fixed(body: &str) -> bool {
 
 impl World {
     fn is_for(&self, ear: &ear::Ear, body: &str) -> bool {
-        let session = support::text_of(body, "session_id");
+        let session = crate::support::text_of(body, "session_id");
         let answers = ear.who.role.answers() && ear.capabilities < 2;
         let question = body.contains("agent.awaiting.");
         let covered = self.agents.iter().any(|agent| {

@@ -1,16 +1,7 @@
 //! What a crash, a full disk and a lost connection leave: nothing lost, nothing twice, and never a yes.
 
-#![allow(
-    clippy::expect_used,
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a test says what went wrong by panicking"
-)]
-
-mod support;
-
+use crate::support::*;
 use hub::command::{Answer, Command};
-use support::*;
 
 #[test]
 fn after_a_crash_an_open_question_is_still_open_and_can_be_answered() {

@@ -1,18 +1,9 @@
 //! What listeners are told of the time that a question has.
 
-#![allow(
-    clippy::expect_used,
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a test says what went wrong by panicking"
-)]
-
-mod support;
-
+use crate::support::*;
 use hub::command::{Answer, Command};
 use hub::{Limits, ListenerId, Principal};
 use seal::UnixMillis;
-use support::*;
 
 struct Scene {
     stage: Stage,

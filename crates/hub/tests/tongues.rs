@@ -1,17 +1,8 @@
 //! What the hub says in place of an agent is heard in the listener's language.
 
-#![allow(
-    clippy::expect_used,
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a test says what went wrong by panicking"
-)]
-
-mod support;
-
+use crate::support::*;
 use hub::ListenerId;
 use hub::command::{Answer, Command};
-use support::*;
 
 const LANGUAGES: [&str; 3] = ["en", "es", "yo"];
 const TOOL: &str = r#"{"type":"aaep:agent.tool.invoked","tool":"fetch","tool_call_id":"call_1","summary_normal":"Looking."}"#;

@@ -1,20 +1,11 @@
 //! What the hub itself says is whole: no rule is broken by it, and none is bent.
 
-#![allow(
-    clippy::expect_used,
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a test says what went wrong by panicking"
-)]
-
-mod support;
-
+use crate::support::*;
 use aaep::check::Validator;
 use aaep::json::Tape;
 use aaep::rule::{Face, Findings};
 use hub::Limits;
 use hub::command::{Answer, Command};
-use support::*;
 
 /// The findings about an event on its own, warnings too.
 fn findings(event: &str) -> Vec<String> {

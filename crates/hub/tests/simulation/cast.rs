@@ -3,9 +3,9 @@
 use hub::ListenerId;
 use hub::command::Command;
 
-use crate::ear::Ear;
+use crate::simulation::ear::Ear;
+use crate::simulation::world::{Agent, LIMITS, Purpose, World};
 use crate::support::{agent, listener, observer};
-use crate::world::{Agent, LIMITS, Purpose, World};
 
 const PEOPLE: [&str; 2] = ["marisol", "jonas"];
 const SCOPES: [&[&str]; 4] =

@@ -12,7 +12,7 @@ use hub::delivery::{Cursor, Frame, Lane, Next};
 use hub::{LaneId, ListenerId, Principal};
 use seal::UnixMillis;
 
-use crate::cast::AT_RATE;
+use crate::simulation::cast::AT_RATE;
 use crate::support::text_of;
 
 pub(crate) struct Ear {

@@ -8,9 +8,9 @@ use hub::delivery::{Lane, LaneLimits};
 use hub::{Core, LaneId, Limits, ListenerId, Principal};
 use seal::UnixMillis;
 
-use crate::chance::Chance;
-use crate::ear::Ear;
-use crate::ledger::Ledger;
+use crate::simulation::chance::Chance;
+use crate::simulation::ear::Ear;
+use crate::simulation::ledger::Ledger;
 use crate::support::{Disk, START, text_of};
 
 pub(crate) struct World {

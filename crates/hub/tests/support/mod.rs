@@ -2,13 +2,6 @@
 //!
 //! - `disk`: the journal; `cast`: who speaks and listens, and their words.
 
-#![allow(
-    dead_code,
-    unused_imports,
-    clippy::cast_possible_truncation,
-    reason = "not every test file needs all of it"
-)]
-
 mod cast;
 mod disk;
 
@@ -306,7 +299,7 @@ fn random(mut state: u64) -> impl FnMut(&mut [u8]) + Send + 'static {
     move |bytes| {
         for byte in bytes {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            *byte = (state >> 33) as u8;
+            *byte = u8::try_from((state >> 33) & 0xff).unwrap();
         }
     }
 }
