@@ -1,7 +1,5 @@
 //! Answers to clarifications (§6.5): every kind that a question lists is taken, any other leaves it open.
 
-#![allow(clippy::expect_used, clippy::panic, reason = "a test says what it expects")]
-
 use aaep::message::{ClarificationReply, Message};
 use aaep::rule::{Face, Findings};
 use aaep::session::{Body, Clarification, Session, Step, Waiting};

@@ -1,12 +1,5 @@
 //! Signed manifests: whose they are, and what is no signature.
 
-#![allow(
-    clippy::expect_used,
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a test says what went wrong by panicking"
-)]
-
 use aaep::manifest::{ManifestError, Misfit, NoKeys, Trusted, compare, read, sign, verify};
 use aaep::message::{Message, SubscriptionAccepted};
 use aaep::rule::Face;

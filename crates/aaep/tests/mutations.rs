@@ -1,20 +1,17 @@
 //! Any single change to a lawful recording is found out, or stands on the list of lawful changes below, with its
 //! reason. Whether it does is read off the change and its surroundings, never off the core.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may fail loudly")]
-
-mod support;
-
 use aaep::rule::Face;
 use proptest::prelude::*;
 
-use support::choices::Choices;
-use support::judge::errors;
-use support::line::{Kind, Line};
-use support::mutation::Mutation;
-use support::reading::{chains_hold, order_holds, outputs_add_up, questions_hold};
-use support::recording::Recording;
-use support::{cases, decisions};
+use crate::support::choices::Choices;
+use crate::support::decisions;
+use crate::support::judge::errors;
+use crate::support::line::{Kind, Line};
+use crate::support::mutation::Mutation;
+use crate::support::reading::{chains_hold, order_holds, outputs_add_up, questions_hold};
+use crate::support::recording::Recording;
+use testing::property::cases;
 
 /// A lawful change: why, and when.
 type Lawful = (&'static str, fn(&Scene<'_>) -> bool);
@@ -123,7 +120,7 @@ impl Scene<'_> {
         }
     }
 
-    fn edit(&self) -> Option<&support::edits::Edit> {
+    fn edit(&self) -> Option<&crate::support::edits::Edit> {
         match self.mutation {
             Mutation::Change(_, edit) => Some(edit),
             _ => None,

@@ -1,11 +1,6 @@
 //! Negotiation (chapter 5): whatever is asked, of whomever, the answer is lawful and never wider than the wish.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may fail loudly")]
-
-#[path = "negotiate/languages.rs"]
 mod languages;
-mod support;
-#[path = "negotiate/wishes.rs"]
 mod wishes;
 
 use std::collections::hash_map::DefaultHasher;
@@ -24,8 +19,9 @@ use aaep::rule::{Face, Findings};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
-use support::choices::Choices;
-use support::{cases, decisions, odd};
+use crate::support::choices::Choices;
+use crate::support::{decisions, odd};
+use testing::property::cases;
 use wishes::{EVENT_TYPES, offer, wish};
 
 type Answer = Result<(SubscriptionAccepted, Terms), SubscriptionRejected>;

@@ -1,8 +1,6 @@
 //! Acting where no reply is recorded (design, decision 15): the reply that is recorded after all is held against it, for
 //! the last 64 such acts of a session.
 
-#![allow(clippy::expect_used, clippy::panic, reason = "a test says what it expects")]
-
 use aaep::message::{ConfirmationReply, Message};
 use aaep::rule::{Face, Findings};
 use aaep::session::{Body, Confirmation, Session, Step};

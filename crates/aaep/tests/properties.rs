@@ -1,9 +1,5 @@
 //! What holds for every recording, every event and every text, however it came about.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may fail loudly")]
-
-mod support;
-
 use aaep::Timestamp;
 use aaep::check::Validator;
 use aaep::event::Event;
@@ -15,12 +11,13 @@ use aaep::secret::find_secrets;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use support::choices::Choices;
-use support::judge::{errors, in_words, judge};
-use support::line::{Line, rank};
-use support::recording::Recording;
-use support::scribe::CORE_CONTEXT;
-use support::{cases, decisions, messages, odd};
+use crate::support::choices::Choices;
+use crate::support::judge::{errors, in_words, judge};
+use crate::support::line::{Line, rank};
+use crate::support::recording::Recording;
+use crate::support::scribe::CORE_CONTEXT;
+use crate::support::{decisions, messages, odd};
+use testing::property::cases;
 
 /// The only warning that a generated recording may earn: now and then a change of state says nothing, and
 /// `summary_normal` is advised there, not required (§4.2.1).

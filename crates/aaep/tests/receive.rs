@@ -1,7 +1,5 @@
 //! What a receiver copes with (§3.2 to §3.9, §12.2): nothing that is merely new or untidy is lost, and all is told.
 
-#![allow(clippy::expect_used, clippy::panic, reason = "a test says what it expects")]
-
 use std::hash::RandomState;
 
 use aaep::check::{Checked, Validator};

@@ -1,7 +1,5 @@
 //! One session, step by step: what is admitted, what is refused, and what it is waiting for.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may fail loudly")]
-
 use std::collections::hash_map::DefaultHasher;
 use std::hash::BuildHasherDefault;
 

@@ -1,9 +1,5 @@
 //! What one subscription hears: each behaviour of shaping by itself. What holds for all is in `shape_properties.rs`.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may fail loudly")]
-
-mod support;
-
 use std::sync::Arc;
 
 use aaep::event::Verbosity;
@@ -14,8 +10,8 @@ use aaep::shape::{Limits, Out, Wants};
 use seal::UnixMillis;
 use serde_json::{Value, json};
 
-use support::judge::errors;
-use support::shaping::{Agent, Listener, START};
+use crate::support::judge::errors;
+use crate::support::shaping::{Agent, Listener, START};
 
 const A: &str = "sess_a1";
 const B: &str = "sess_b2";

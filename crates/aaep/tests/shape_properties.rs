@@ -1,9 +1,5 @@
 //! What holds for every subscription, whatever is said and however it is cut.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may fail loudly")]
-
-mod support;
-
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
@@ -17,11 +13,12 @@ use seal::UnixMillis;
 use serde_json::Value;
 use unicode_segmentation::UnicodeSegmentation;
 
-use support::choices::Choices;
-use support::judge::errors;
-use support::recording::Recording;
-use support::shaping::{Agent, Committed, Heard, Listener};
-use support::{cases, decisions};
+use crate::support::choices::Choices;
+use crate::support::decisions;
+use crate::support::judge::errors;
+use crate::support::recording::Recording;
+use crate::support::shaping::{Agent, Committed, Heard, Listener};
+use testing::property::cases;
 
 const SESSION: &str = "sess_1";
 

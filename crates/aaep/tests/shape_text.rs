@@ -1,9 +1,5 @@
 //! How one subscription hears output: held to a boundary, whole, and in its own words.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may fail loudly")]
-
-mod support;
-
 use std::sync::Arc;
 
 use aaep::message::Boundary;
@@ -11,7 +7,7 @@ use aaep::shape::{Limits, Out, Wants};
 use seal::UnixMillis;
 use serde_json::json;
 
-use support::shaping::{Agent, Listener};
+use crate::support::shaping::{Agent, Listener};
 
 const A: &str = "sess_a1";
 const B: &str = "sess_b2";

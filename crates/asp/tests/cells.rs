@@ -3,14 +3,6 @@
 //! `cells/expected.txt` was written by hand from the page and our decisions; here it is compared with [`PAGE`], under
 //! every combination of the facts that either of the two reads.
 
-#![allow(
-    clippy::expect_used,
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a test says what went wrong by panicking"
-)]
-
-#[path = "cells/expectation.rs"]
 mod expectation;
 
 use std::borrow::Cow;

@@ -1,17 +1,10 @@
 //! Money that is held: never negative, never given out twice, never lost.
 
-#![allow(
-    clippy::expect_used,
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a test says what went wrong by panicking"
-)]
-
 use asp::escrow::{Deposit, EscrowAgent, EscrowError, Ledger};
 use asp::session::Payee;
 use asp::{AgentUri, Amount, CommitmentId, Currency};
 use proptest::prelude::*;
-use proptest::test_runner::RngSeed;
+use testing::property::cases;
 
 #[test]
 fn money_in_another_currency_covers_nothing() {
@@ -167,17 +160,6 @@ fn perform(ledger: &mut Ledger, act: &Act) -> Result<(), EscrowError> {
             ledger.hold(&commitment(name), deposit(from, to, &sum.to_string(), of))
         }
         Act::Release { commitment: name, to } => ledger.release(&commitment(name), to),
-    }
-}
-
-/// The same cases in every run; `PROPERTY_SEED` draws others, `PROPERTY_TIMES` more.
-fn cases(cases: u32) -> ProptestConfig {
-    let number = |name| std::env::var(name).ok().and_then(|value| value.parse::<u32>().ok()).unwrap_or(1);
-    ProptestConfig {
-        cases: cases * number("PROPERTY_TIMES"),
-        rng_seed: RngSeed::Fixed(u64::from(number("PROPERTY_SEED"))),
-        failure_persistence: None,
-        ..ProptestConfig::default()
     }
 }
 

@@ -6,24 +6,12 @@
 //! the table ([`laws`]); the second is computed on the graph that was explored ([`graph`]). For each law, copies of the table that
 //! break it show that it would be noticed ([`broken`]).
 //!
-//! `cargo test -p asp --test model -- --nocapture` prints how many worlds there are.
+//! `cargo test -p asp --test all model -- --nocapture` prints how many worlds there are.
 
-#![allow(
-    clippy::expect_used,
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a test says what went wrong by panicking"
-)]
-
-#[path = "model/broken.rs"]
 mod broken;
-#[path = "model/graph.rs"]
 mod graph;
-#[path = "model/laws.rs"]
 mod laws;
-#[path = "model/letters.rs"]
 mod letters;
-#[path = "model/world.rs"]
 mod world;
 
 use std::collections::BTreeSet;

@@ -6,21 +6,10 @@
 //! - [`escalations`]: what is preserved while somebody outside decides (D10).
 //! - [`refusals`]: a message that is not taken changes nothing (D6).
 
-#![allow(
-    clippy::expect_used,
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a test says what went wrong by panicking"
-)]
 #![allow(clippy::needless_pass_by_value, reason = "what is said is said once")]
 
-#[path = "session/clocks.rs"]
 mod clocks;
-#[path = "session/endings.rs"]
 mod endings;
-#[path = "session/escalations.rs"]
 mod escalations;
-#[path = "session/life.rs"]
 mod life;
-#[path = "session/refusals.rs"]
 mod refusals;

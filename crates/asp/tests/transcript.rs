@@ -1,18 +1,7 @@
 //! Transcripts: two who read one agree at every step, it can be taken up anywhere, and no message in it can be changed.
 
-#![allow(
-    clippy::expect_used,
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a test says what went wrong by panicking"
-)]
-
-#[path = "transcript/lawful.rs"]
 mod lawful;
-#[path = "transcript/proofs.rs"]
 mod proofs;
-mod support;
-#[path = "transcript/tampering.rs"]
 mod tampering;
 
 use asp::machine::State;
@@ -21,7 +10,7 @@ use asp::{Admission, Record, Status};
 use proptest::prelude::*;
 
 use lawful::{Attempt, attempts, fresh, play};
-use support::cases::cases;
+use testing::property::cases;
 
 proptest! {
     #![proptest_config(cases(300))]

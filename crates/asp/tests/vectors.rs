@@ -1,13 +1,6 @@
 //! `docs/asp-vectors.json`, followed step by step as another implementation would: with hashes and signatures alone, and
 //! nothing of this crate but the last look.
 
-#![allow(
-    clippy::expect_used,
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a test says what went wrong by panicking"
-)]
-
 use asp::message::{Authenticator, Cards};
 use asp::{Card, Limits};
 use seal::json::{Tape, Value};

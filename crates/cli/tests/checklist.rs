@@ -1,7 +1,5 @@
 //! What docs/checklist.md names is there.
 
-#![allow(clippy::expect_used, reason = "a test says what went wrong by panicking")]
-
 use std::path::Path;
 
 #[test]

@@ -1,12 +1,5 @@
 //! `sayso manifest`, through the binary.
 
-#![allow(
-    clippy::expect_used,
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a test says what went wrong by panicking"
-)]
-
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;

@@ -1,15 +1,11 @@
 //! Whole recordings: what the specification calls invalid is found by the rule that says so, and nothing else is;
 //! what is lawful passes.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test may fail")]
-
-mod sayso;
-
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use sayso::{Ended, sayso};
+use testing::cli::{Finished, sayso};
 
 struct Expected {
     file: &'static str,
@@ -103,13 +99,13 @@ fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/recordings")
 }
 
-fn validate(expected: &Expected, more: &[&str]) -> Ended {
+fn validate(expected: &Expected, more: &[&str]) -> Finished {
     let path = folder().join(expected.file).with_extension("jsonl");
     sayso(&[&["validate", path.to_str().unwrap()], more].concat(), "")
 }
 
 /// Severity, line and rule of each finding.
-fn found(ended: &Ended) -> BTreeSet<(String, u64, String)> {
+fn found(ended: &Finished) -> BTreeSet<(String, u64, String)> {
     let finding = |line: &&str| {
         let (place, words) = line.split_once(": ").unwrap();
         let line = place.rsplit(':').next().unwrap().parse().unwrap();

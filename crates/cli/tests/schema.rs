@@ -1,15 +1,11 @@
 //! `sayso schema`, and that the schemas in the repository are the ones that it writes.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test may fail")]
-
-mod sayso;
-
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use sayso::sayso;
 use serde_json::Value;
+use testing::cli::sayso;
 
 fn names() -> Vec<String> {
     sayso(&["schema"], "").out.lines().map(str::to_owned).collect()

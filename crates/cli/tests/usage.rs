@@ -1,9 +1,5 @@
 //! What was typed and cannot be meant is told in sentences, with what to type.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test says what went wrong by panicking")]
-
-mod sayso;
-
 #[test]
 fn what_is_wrong_is_said_in_sentences() {
     let all = |command: &str| format!("Type {command} --help for all that can be typed.");
@@ -53,7 +49,7 @@ fn what_is_wrong_is_said_in_sentences() {
         ("listen --signed-only http://127.0.0.1:1", "--jwk FILE is missing.", &all("sayso listen")),
     ] {
         let typed: Vec<_> = typed.split(' ').collect();
-        let ended = sayso::sayso(&typed, "");
+        let ended = testing::cli::sayso(&typed, "");
         assert_eq!((ended.code, ended.out.as_str()), (2, ""), "{typed:?}: {}", ended.err);
         let lines: Vec<_> = ended.err.lines().collect();
         assert_eq!(lines.first(), Some(&format!("sayso: {wrong}").as_str()), "{typed:?}");
@@ -66,13 +62,13 @@ fn what_is_wrong_is_said_in_sentences() {
 #[test]
 fn who_types_no_command_is_told_which_there_are() {
     for (typed, first) in [(&[][..], "sayso"), (&["token"], "sayso token"), (&["asp"], "sayso asp")] {
-        let ended = sayso::sayso(typed, "");
+        let ended = testing::cli::sayso(typed, "");
         assert_eq!((ended.code, ended.out.as_str()), (2, ""), "{typed:?}");
         let last = ended.err.lines().last().unwrap();
         assert_eq!(last, format!("sayso: no command was given; type {first} and one of the commands above."));
     }
     for asked in ["--help", "--version"] {
-        let ended = sayso::sayso(&[asked], "");
+        let ended = testing::cli::sayso(&[asked], "");
         assert_eq!((ended.code, ended.err.as_str()), (0, ""));
         assert!(ended.out.contains("sayso"), "{}", ended.out);
     }

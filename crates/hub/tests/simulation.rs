@@ -4,7 +4,6 @@
 //! A failure prints its seed. `PROPERTY_SEED` begins elsewhere, `PROPERTY_TIMES` makes more runs.
 
 mod cast;
-mod chance;
 mod ear;
 mod ledger;
 mod world;

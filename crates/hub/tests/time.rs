@@ -3,7 +3,6 @@
 use crate::support::*;
 use hub::command::{Answer, Command};
 use hub::{Limits, ListenerId, Principal};
-use seal::UnixMillis;
 
 struct Scene {
     stage: Stage,

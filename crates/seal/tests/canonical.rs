@@ -1,28 +1,16 @@
 //! Canonical JSON against RFC 8785 and against a second, slower writer that shares nothing with the crate's.
 
-#![allow(
-    clippy::expect_used,
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a test says what went wrong by panicking"
-)]
-
-#[path = "support/cases.rs"]
-mod cases;
-#[path = "support/hex.rs"]
-mod hex;
-#[path = "support/reference.rs"]
 mod reference;
-#[path = "support/spelling.rs"]
 mod spelling;
 
-use cases::cases;
 use proptest::prelude::*;
 use reference::{reference, reference_number, without};
 use seal::json::Tape;
 use seal::{Canonical, Form, NotCanonical, canonical, number_text};
 use serde_json::{Map, Value};
 use spelling::spelled;
+use testing::hex;
+use testing::property::cases;
 
 fn form(text: &str) -> Result<String, NotCanonical> {
     canonical(&Tape::default().read(text).expect(text).root())

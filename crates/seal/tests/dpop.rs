@@ -1,21 +1,11 @@
 //! DPoP proofs: those of RFC 9449, what is no proof, and the memory against replays.
 
-#![allow(
-    clippy::expect_used,
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a test says what went wrong by panicking"
-)]
-
-#[path = "support/cases.rs"]
-mod cases;
-
-use cases::cases;
 use proptest::prelude::*;
 use seal::dpop::{Claims, DpopError, ReplayError, Replays, prove, verify};
 use seal::es256::{SigningKey, VerifyingKey};
 use seal::jws::JwsError;
 use seal::{Digest, Jwk, JwkError, base64url};
+use testing::property::cases;
 
 /// RFC 9449 §4.1, figure 2.
 const FOR_A_TOKEN: &str = "eyJ0eXAiOiJkcG9wK2p3dCIsImFsZyI6IkVTMjU2IiwiandrIjp7Imt0eSI6IkVDIiwi\

@@ -1,16 +1,7 @@
 //! Ed25519 against the vectors of RFC 8032, and against everything that a lenient verifier would let through.
 
-#![allow(
-    clippy::expect_used,
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a test says what went wrong by panicking"
-)]
-
-#[path = "support/hex.rs"]
-mod hex;
-
 use seal::ed25519::{Signature, SigningKey, VerifyingKey};
+use testing::hex;
 
 struct Vector {
     name: &'static str,

@@ -1,16 +1,7 @@
 //! ES256 against the vectors of RFC 6979, and what is no key and no signature.
 
-#![allow(
-    clippy::expect_used,
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a test says what went wrong by panicking"
-)]
-
-#[path = "support/hex.rs"]
-mod hex;
-
 use seal::es256::{SigningKey, VerifyingKey};
+use testing::hex;
 
 /// RFC 6979 appendix A.2.5.
 const SECRET: &str = "C9AFA9D845BA75166B5C215767B1D6934E50C3DB36E89B127B8A622B120F6721";

@@ -1,20 +1,10 @@
 //! JWS: the tokens of RFC 7515 and RFC 8037, and the many ways to pass off something else as one.
 
-#![allow(
-    clippy::expect_used,
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a test says what went wrong by panicking"
-)]
-
-#[path = "support/cases.rs"]
-mod cases;
-
-use cases::cases;
 use proptest::prelude::*;
 use seal::json::Tape;
 use seal::jws::{Header, JwsError, Signer, sign, sign_detached, verify, verify_detached};
 use seal::{Jwk, JwkError, base64url, ed25519, es256};
+use testing::property::cases;
 
 /// The payload of RFC 7515 appendices A.1, A.2, A.3 and A.5.
 const PAYLOAD: &str = "eyJpc3MiOiJqb2UiLA0KICJleHAiOjEzMDA4MTkzODAsDQogImh0dHA6Ly9leGFt\

@@ -1,12 +1,5 @@
 //! The key file: who may read it, what may stand in it, and that it comes back as it was.
 
-#![allow(
-    clippy::expect_used,
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a test says what went wrong by panicking"
-)]
-
 use std::fs;
 use std::path::{Path, PathBuf};
 

@@ -1,7 +1,7 @@
 //! The exhaustive model: one real book, two questions, two listeners, three ticks, one crash, and every order of all that
 //! can happen. The first question is irreversible and bound to its action; silence means yes to the second.
 //!
-//! `cargo test -p aaep --test consent exhaustive -- --nocapture` prints how many worlds there are.
+//! `cargo test -p aaep --test all exhaustive -- --nocapture` prints how many worlds there are.
 
 use std::collections::BTreeSet;
 use std::hash::BuildHasherDefault;
@@ -9,7 +9,6 @@ use std::hash::BuildHasherDefault;
 use aaep::consent::{By, Decided, Ignored, Limits, Link, Question, Questions, Reply, Said, Sender, Status};
 use aaep::event::Event;
 use aaep::message::SessionStop;
-use seal::UnixMillis;
 use serde_json::json;
 use stateright::{Checker, Model, Property};
 

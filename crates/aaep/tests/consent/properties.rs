@@ -10,8 +10,9 @@ use seal::UnixMillis;
 use serde_json::json;
 
 use super::hub::*;
-use super::support::choices::Choices;
-use super::support::{cases, decisions};
+use crate::support::choices::Choices;
+use crate::support::decisions;
+use testing::property::cases;
 
 const PEOPLE: [&str; 3] = ["ada", "bob", "cleo"];
 const WINDOW: i64 = 20_000;

@@ -4,7 +4,8 @@ use aaep::negotiate::language::{Step, choose, serves};
 use proptest::prelude::*;
 
 use crate::support::choices::Choices;
-use crate::support::{cases, decisions};
+use crate::support::decisions;
+use testing::property::cases;
 
 const TAGS: [&str; 22] = [
     "en",

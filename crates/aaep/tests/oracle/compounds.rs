@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::pools::*;
-use crate::random::Random;
+use testing::random::Random;
 
 pub(crate) fn context(random: &mut Random) -> Value {
     const CORE: &str = "https://aaep-protocol.org/context/v1";
@@ -35,7 +35,7 @@ pub(crate) fn event_type(random: &mut Random) -> Value {
         "subscription.request",
         "confirmation.reply",
     ];
-    if random.once_in(4) { json!(random.pick(OTHERS)) } else { json!(random.pick(TYPES).0) }
+    if random.one_in(4) { json!(random.pick(OTHERS)) } else { json!(random.pick(TYPES).0) }
 }
 
 pub(crate) fn extensions(random: &mut Random) -> Value {

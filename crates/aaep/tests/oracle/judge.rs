@@ -2,23 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use aaep::check::Validator;
 use aaep::json::Tape;
 use aaep::rule::{Face, Finding, Findings, Severity};
 use jsonschema::Registry;
 use serde_json::Value;
-
-/// The folder with what AAEP's authors published. It is not part of the repository, so it may be missing.
-pub(crate) fn shared() -> Option<PathBuf> {
-    let folder = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared"));
-    if folder.join("aaep/schemas").is_dir() {
-        return Some(folder.to_owned());
-    }
-    eprintln!("skipped: ../shared is not there");
-    None
-}
 
 /// What the rule book finds against the protocol.
 pub(crate) fn errors(document: &Value, face: Face) -> Vec<Finding> {

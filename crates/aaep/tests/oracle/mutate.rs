@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::random::Random;
 use crate::values;
+use testing::random::Random;
 
 /// Every so many documents come of one seed; a type's number is added to it.
 const SEED: u64 = 0x5A75_0A4E;
@@ -22,7 +22,7 @@ pub(crate) fn documents(lawful: &Value, number: u64, count: usize) -> impl Itera
 }
 
 fn change(document: &mut Value, random: &mut Random) {
-    if random.once_in(8) {
+    if random.one_in(8) {
         return change_related(document, random);
     }
     let place = some_place(document, random);
@@ -66,11 +66,11 @@ fn change_related(document: &mut Value, random: &mut Random) {
     if groups.is_empty() {
         return;
     }
-    let rightly = random.once_in(2);
+    let rightly = random.one_in(2);
     for name in **random.pick(&groups) {
         let place: Place = name.split('/').map(str::to_owned).collect();
         let right = values::right(place.last().map_or("", String::as_str), random).filter(|_| rightly);
-        if random.once_in(4) {
+        if random.one_in(4) {
             remove(document, &place);
         } else {
             let value = right.unwrap_or_else(|| meant(document, &place, random));
@@ -208,7 +208,7 @@ fn add_member(document: &mut Value, random: &mut Random) {
     };
     let value = if random.below(3) < 2 { values::text(random) } else { values::odd(random) };
     let mut place = Vec::new();
-    if random.once_in(4) {
+    if random.one_in(4) {
         // Into an object inside, if the place is one.
         place = some_place(document, random);
     }

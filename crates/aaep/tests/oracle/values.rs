@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::compounds::{choices, context, event_type, extensions, hints, progress};
 use crate::pools::*;
-use crate::random::Random;
+use testing::random::Random;
 
 /// A value that somebody could mean for the member `name`.
 pub(crate) fn meant(name: &str, random: &mut Random) -> Value {
@@ -30,7 +30,7 @@ pub(crate) fn meant(name: &str, random: &mut Random) -> Value {
         "percent" => number(100.0, random),
         "confidence" => number(1.0, random),
         "response" => response(random),
-        "chunk" if random.once_in(3) => json!(random.pick(FRAGMENTS)),
+        "chunk" if random.one_in(3) => json!(random.pick(FRAGMENTS)),
         "agent_id" => word(&["planner", "com.example.2fa", "gpt4-helper"], VERSIONED_AGENTS, random),
         "producer" => random
             .pick(&[
@@ -105,7 +105,7 @@ pub(crate) fn meant(name: &str, random: &mut Random) -> Value {
 /// A value that is right on its own for a member that means something for others.
 pub(crate) fn right(name: &str, random: &mut Random) -> Option<Value> {
     let words: &[&str] = match name {
-        "irreversible" | "complete" => return Some(json!(random.once_in(2))),
+        "irreversible" | "complete" => return Some(json!(random.one_in(2))),
         "reversibility" => &["reversible", "reversible_with_effort", "irreversible"],
         "risk_level" => &["low", "medium", "high"],
         "default_decision" => &["accept", "reject"],

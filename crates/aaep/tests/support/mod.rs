@@ -13,8 +13,6 @@
 //! - [`odd`]: JSON that no agent should write.
 //! - [`shaping`]: what a subscription hears, and when.
 
-#![allow(dead_code, reason = "each test file uses a part of this")]
-
 pub(crate) mod choices;
 pub(crate) mod edits;
 pub(crate) mod judge;
@@ -30,22 +28,8 @@ pub(crate) mod track;
 pub(crate) mod words;
 
 use proptest::prelude::*;
-use proptest::test_runner::RngSeed;
 
 /// The decisions of one generated case. Fewer and smaller bytes make simpler cases, so that proptest shrinks well.
 pub(crate) fn decisions(most: usize) -> impl Strategy<Value = Vec<u8>> {
     proptest::collection::vec(any::<u8>(), 0..most)
-}
-
-/// So many cases, or `PROPERTY_TIMES` times as many, and no file of old failures: a failing case is turned into a test
-/// with a name instead. They are the same cases in every run, so that nobody's change goes red by chance;
-/// `PROPERTY_SEED` draws others.
-pub(crate) fn cases(cases: u32) -> ProptestConfig {
-    let number = |name| std::env::var(name).ok().and_then(|value| value.parse::<u32>().ok()).unwrap_or(1);
-    ProptestConfig {
-        cases: cases * number("PROPERTY_TIMES"),
-        rng_seed: RngSeed::Fixed(u64::from(number("PROPERTY_SEED"))),
-        failure_persistence: None,
-        ..ProptestConfig::default()
-    }
 }

@@ -12,7 +12,7 @@ use super::pair::{A, B, Pair};
 use crate::support::bodies::{
     accept, close, commit, counter, escalate, inform, observe, propose, query, reject, withdraw,
 };
-use crate::support::cases::cases;
+use testing::property::cases;
 
 /// What happens next.
 #[derive(Clone, Debug)]

@@ -6,11 +6,11 @@ use proptest::prelude::*;
 
 use super::pair::{A, B, Pair};
 use crate::support::bodies::{accept, close, commit, observe, propose, query, reject};
-use crate::support::cases::cases;
 use crate::support::cast::{BUYER, SELLER};
 use crate::support::forge::forge;
 use crate::support::json::Json;
 use crate::support::scene::{Scene, actor};
+use testing::property::cases;
 
 /// A message of the inviter that its own participant would never send, on the head and with the number of now.
 fn unlawful(pair: &mut Pair, sender: asp::machine::Role, performative: &str, body: &str) -> String {

@@ -5,7 +5,7 @@ use asp::machine::{Role, State, Timer};
 use asp::session::{Effect, Ending, Step};
 use seal::UnixMillis;
 
-use crate::life::*;
+use crate::session::life::*;
 
 #[test]
 fn an_invitation_without_a_time_of_its_own_lasts_thirty_seconds() {

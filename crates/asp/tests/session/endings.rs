@@ -4,7 +4,7 @@ use asp::Status;
 use asp::machine::{Role, State, Timer};
 use asp::session::{Effect, Ending, Fate, Judgement, Payee};
 
-use crate::life::*;
+use crate::session::life::*;
 
 #[test]
 fn a_whole_life_ends_when_both_have_closed() {

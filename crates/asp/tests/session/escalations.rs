@@ -5,7 +5,7 @@ use asp::machine::{Role, State, Timer};
 use asp::message::Urgency;
 use asp::session::{Effect, Ending};
 
-use crate::life::*;
+use crate::session::life::*;
 
 /// A session in each place that an escalation can leave, with something there to be lost.
 fn places() -> Vec<(&'static str, Life)> {

@@ -5,7 +5,7 @@ use asp::message::Body;
 use asp::session::Judgement;
 use asp::{Code, Level, Limits};
 
-use crate::life::*;
+use crate::session::life::*;
 
 /// One of everything, and several of some.
 fn everything() -> Vec<Body> {

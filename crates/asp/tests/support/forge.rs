@@ -31,8 +31,6 @@ pub(crate) struct Forged {
     /// What `integrity.hash` should be.
     pub(crate) hash: Digest,
     pub(crate) jti: String,
-    /// What the proof's `mh` should be.
-    pub(crate) mh: Digest,
 }
 
 pub(crate) fn forge(envelope: &Json, keys: &Keys) -> Forged {
@@ -66,7 +64,7 @@ pub(crate) fn forge_with(envelope: &Json, keys: &Keys, lie: &Lie) -> Forged {
         sealed.set("integrity/hash", Json::text(&written));
         sealed.set("integrity/signature", Json::text(&signature));
     }
-    Forged { text: sealed.write(), hash, jti: claims.jti, mh }
+    Forged { text: sealed.write(), hash, jti: claims.jti }
 }
 
 /// The proof of D16, written out: a JWS of the type `dpop+jwt` with its own key in the header.

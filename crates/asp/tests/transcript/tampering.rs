@@ -5,11 +5,11 @@ use asp::message::Sealed;
 use asp::session::Judgement;
 use asp::{Admission, Record};
 
-use crate::lawful::fresh;
 use crate::support::bodies::{close, inform};
 use crate::support::forge::forge;
 use crate::support::json::Json;
 use crate::support::scene::{A, B, Scene, actor};
+use crate::transcript::lawful::fresh;
 
 /// A whole session, signed; and its messages as an auditor opens them.
 fn audited() -> (Record, Vec<Sealed>) {

@@ -1,6 +1,6 @@
 //! The cards: how they may be given, and what is wrong with others.
 
-use crate::talk::{OTHER_DEMOS, Talk, actor, demo, own_talk};
+use crate::asp::talk::{OTHER_DEMOS, Talk, actor, demo, own_talk};
 
 #[track_caller]
 fn fault(talk: &Talk, cards: &str, says: &str) {
@@ -81,7 +81,7 @@ fn cards_that_are_not_utf8_are_told() {
     let (talk, cards) = (folder.path().join("talk"), folder.path().join("cards"));
     std::fs::write(&talk, demo("agreed").text()).unwrap();
     std::fs::write(&cards, [b"[\"", &[0xFF][..], b"\"]"].concat()).unwrap();
-    let run = crate::sayso::sayso(
+    let run = testing::cli::sayso(
         &["asp", "verify", talk.to_str().unwrap(), "--cards", cards.to_str().unwrap()],
         "",
     );
@@ -92,7 +92,7 @@ fn cards_that_are_not_utf8_are_told() {
 /// The same names with other keys: whoever holds the transcript cannot have it pass with cards of his own making.
 #[test]
 fn cards_with_other_keys_do_not_verify_it() {
-    for (talk, other) in crate::talk::DEMOS.iter().zip(OTHER_DEMOS.iter()) {
+    for (talk, other) in crate::asp::talk::DEMOS.iter().zip(OTHER_DEMOS.iter()) {
         fault(talk, &other.cards, ":1: error not authentic: integrity.signature is not the sender's");
         let (ours, theirs) = (talk.each_card(), other.each_card());
         let inviter = usize::from(talk.name == "delegate");

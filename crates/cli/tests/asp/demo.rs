@@ -2,8 +2,8 @@
 
 use std::fs;
 
-use crate::sayso::sayso;
-use crate::talk::{Played, SCENARIOS, demo, trace};
+use crate::asp::talk::{Played, SCENARIOS, demo, trace};
+use testing::cli::sayso;
 
 /// How each scenario ends, and what the machine says of its transcript: a time that runs out leaves no message.
 const ENDINGS: [(&str, &str, &str); 8] = [
@@ -175,7 +175,7 @@ fn the_delegate_has_a_session_of_its_own_that_verifies_with_the_same_cards() {
 
 #[test]
 fn every_performative_is_used_in_some_scenario() {
-    let all: String = crate::talk::DEMOS.iter().map(crate::talk::Talk::text).collect();
+    let all: String = crate::asp::talk::DEMOS.iter().map(crate::asp::talk::Talk::text).collect();
     for performative in asp::Performative::ALL {
         assert!(all.contains(&format!("\"performative\":\"{performative}\"")), "{performative}");
     }

@@ -1,7 +1,7 @@
 //! Limits, at their number and one beyond.
 
-use crate::sayso::sayso;
-use crate::talk::{Talk, demo, talk_about};
+use crate::asp::talk::{Talk, demo, talk_about};
+use testing::cli::sayso;
 
 #[track_caller]
 fn code(talk: &Talk, option: &str, number: usize) -> i32 {

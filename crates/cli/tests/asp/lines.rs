@@ -1,7 +1,7 @@
 //! How a transcript may be laid out, and what is none.
 
-use crate::sayso::{Ended, sayso_fed};
-use crate::talk::{Talk, demo, talk_about, trace};
+use crate::asp::talk::{Talk, demo, talk_about, trace};
+use testing::cli::{Finished, sayso_fed};
 
 #[track_caller]
 fn is_good(talk: &Talk, bytes: &[u8], why: &str) {
@@ -13,7 +13,7 @@ fn is_good(talk: &Talk, bytes: &[u8], why: &str) {
 
 /// Both commands find the fault, at that line, in such words.
 #[track_caller]
-fn is_bad(bytes: &[u8], line: usize, verify_says: &str, trace_says: &str) -> [Ended; 2] {
+fn is_bad(bytes: &[u8], line: usize, verify_says: &str, trace_says: &str) -> [Finished; 2] {
     let verified = demo("agreed").verify_bytes(bytes, &[]);
     assert_eq!((verified.code, &*verified.err), (1, ""), "{}", verified.out);
     let at = format!("stdin:{line}: error ");

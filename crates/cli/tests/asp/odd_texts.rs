@@ -3,9 +3,9 @@
 use asp::Performative;
 use asp::machine::Role;
 
-use crate::sayso::sayso;
-use crate::talk::{Talk, own_talk, talk_about, trace};
-use crate::xml;
+use crate::asp::talk::{Talk, own_talk, talk_about, trace};
+use crate::asp::xml;
+use testing::cli::sayso;
 
 /// Clears the screen, rings, hides, turns around, ends the line, looks like a finding, and is markup.
 const NASTY: &str = "\u{1b}[2J\u{7}\u{8}\r\nstdin:1: error fake\u{9b}31m\u{202e}eslaf\u{2066}\u{61c}\u{0}\
@@ -101,7 +101,7 @@ fn a_picture_of_odd_texts_is_well_formed_and_does_nothing() {
         sayso(&["asp", "trace", "-", "--svg", path.to_str().unwrap()], talk.text());
         let svg = std::fs::read_to_string(&path).unwrap();
         let elements = xml::read(&svg).unwrap_or_else(|why| panic!("{why}\n{svg}"));
-        crate::trace::assert_safe(&elements);
+        crate::asp::trace::assert_safe(&elements);
         assert!(is_harmless(&svg), "{svg}");
     }
 }

@@ -2,8 +2,8 @@
 
 use std::fs;
 
-use crate::sayso::sayso;
-use crate::talk::demo;
+use crate::asp::talk::demo;
+use testing::cli::sayso;
 
 #[track_caller]
 fn could_not_run(arguments: &[&str], says: &str) {
@@ -96,7 +96,7 @@ fn files_that_cannot_be_written_are_named() {
 #[test]
 fn a_full_disk_is_no_success() {
     let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
-    let run = crate::sayso::ended(crate::sayso::command(&["asp", "demo"]).stdout(full).output().unwrap());
+    let run = testing::cli::ended(testing::cli::command(&["asp", "demo"]).stdout(full).output().unwrap());
     assert_eq!(run.code, 2);
     assert!(run.err.contains("cannot write"), "{}", run.err);
 }

@@ -4,8 +4,8 @@ use std::fs;
 use std::io::Read;
 use std::process::Stdio;
 
-use crate::sayso::command;
-use crate::talk::demo;
+use crate::asp::talk::demo;
+use testing::cli::command;
 
 /// Runs it with a reader that has gone before anything is written; to `both`, standard error as well.
 fn run_unread(arguments: &[&str], both: bool) -> i32 {
@@ -58,14 +58,14 @@ fn a_reader_that_leaves_in_the_middle_is_no_failure() {
     let mut stdout = child.stdout.take().unwrap();
     stdout.read_exact(&mut first).unwrap();
     drop(stdout);
-    let run = crate::sayso::ended(child.wait_with_output().unwrap());
+    let run = testing::cli::ended(child.wait_with_output().unwrap());
     assert_eq!(run.code, 1, "it is one transcript after another: {}", run.err);
 }
 
 #[test]
 fn findings_go_to_standard_output_and_asides_to_standard_error() {
     let talk = demo("agreed");
-    let run = crate::talk::trace(talk.text());
+    let run = crate::asp::talk::trace(talk.text());
     assert!(run.err.contains("sayso asp verify checks"), "{}", run.err);
     assert_eq!(run.err.lines().count(), 1);
     let run = talk.verify_bytes(b"nonsense\n", &[]);

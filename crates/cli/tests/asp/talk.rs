@@ -9,7 +9,7 @@ use asp::session::{Judgement, Rules};
 use asp::{AgentUri, Card, Level, Limits, Participant, Performative, Profile, Received, Setup};
 use seal::{Digest, Keys, Random, UnixMillis, ed25519, es256};
 
-use crate::sayso::{Ended, sayso};
+use testing::cli::{Finished, sayso};
 
 pub(crate) const SCENARIOS: [&str; 8] = [
     "agreed",
@@ -36,7 +36,7 @@ impl Talk {
     }
 
     /// `sayso asp verify` of other bytes than its own, with its cards.
-    pub(crate) fn verify_bytes(&self, transcript: &[u8], options: &[&str]) -> Ended {
+    pub(crate) fn verify_bytes(&self, transcript: &[u8], options: &[&str]) -> Finished {
         let folder = tempfile::tempdir().unwrap();
         let cards = folder.path().join("cards.json");
         std::fs::write(&cards, &self.cards).unwrap();
@@ -44,12 +44,12 @@ impl Talk {
         sayso(&[&arguments, options].concat(), transcript)
     }
 
-    pub(crate) fn verify(&self) -> Ended {
+    pub(crate) fn verify(&self) -> Finished {
         self.verify_bytes(self.text().as_bytes(), &[])
     }
 
     /// `sayso asp verify` of these messages, with its cards.
-    pub(crate) fn verify_messages(&self, messages: &[&str]) -> Ended {
+    pub(crate) fn verify_messages(&self, messages: &[&str]) -> Finished {
         self.verify_bytes((messages.join("\n") + "\n").as_bytes(), &[])
     }
 
@@ -65,13 +65,13 @@ impl Talk {
 }
 
 /// The trace of these bytes.
-pub(crate) fn trace(bytes: impl AsRef<[u8]> + Sync) -> Ended {
+pub(crate) fn trace(bytes: impl AsRef<[u8]> + Sync) -> Finished {
     sayso(&["asp", "trace", "-"], bytes)
 }
 
 /// A run of the demo, and the files that it wrote.
 pub(crate) struct Played {
-    pub(crate) run: Ended,
+    pub(crate) run: Finished,
     pub(crate) folder: tempfile::TempDir,
     pub(crate) transcript: PathBuf,
 }

@@ -3,9 +3,9 @@
 use asp::Performative;
 use asp::machine::Role;
 
-use crate::sayso::sayso;
-use crate::talk::{DEMOS, Talk, demo, own_talk, trace};
-use crate::xml::{self, Element};
+use crate::asp::talk::{DEMOS, Talk, demo, own_talk, trace};
+use crate::asp::xml::{self, Element};
+use testing::cli::sayso;
 
 /// A picture that runs nothing, loads nothing and leads nowhere.
 pub(crate) fn assert_safe(elements: &[Element]) {

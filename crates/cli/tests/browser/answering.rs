@@ -2,10 +2,11 @@
 
 use serde_json::json;
 
-use crate::chromium::{Browser, Page};
-use crate::hub::{Client, Hub};
 use crate::listening::{hears, listening, said, tab_to};
 use crate::state::check;
+use testing::chromium::{Browser, Page};
+use testing::http::Client;
+use testing::hub::Hub;
 
 pub(crate) const DIALOG: &str = "document.querySelector('[role=dialog]')";
 const WISH: &str = "textbox \"What should the demonstration assistant do?\"";
@@ -280,7 +281,7 @@ fn an_answer_that_cannot_be_sent_is_told_and_is_none() {
     let mut page = listening(&hub, &mut browser);
     let client = hub.client();
     let session = client.start();
-    let other = client.subscribe(crate::hub::CAN_REPLY);
+    let other = client.subscribe(testing::messages::CAN_REPLY);
     let _ear = client.listen(&other, None);
     let token = client.ask(&session);
     asked(&mut page);
@@ -302,7 +303,7 @@ fn time_is_told_once_of_a_short_question_and_silence_means_no() {
     let mut page = listening(&hub, &mut browser);
     let client = hub.client();
     let session = client.start();
-    let question = crate::hub::QUESTION.replace("134", "40");
+    let question = testing::messages::QUESTION.replace("134", "40");
     let token =
         client.post(&format!("/agent/v1/sessions/{session}/confirmations"), &question).text("reply_token");
     asked(&mut page);

@@ -3,9 +3,10 @@
 use serde_json::json;
 
 use crate::answering::asked;
-use crate::chromium::{Browser, Page};
-use crate::hub::{Client, Hub};
 use crate::listening::{connected, hears, listening, said, tab_to, visit};
+use testing::chromium::{Browser, Page};
+use testing::http::Client;
+use testing::hub::Hub;
 
 fn begins(client: &Client, title: &str) -> String {
     let start = json!({ "summary_normal": title, "localization_hints": { "primary_language": "en" } });

@@ -1,7 +1,7 @@
 //! That the browser's driver does what it says, on a page of its own at the hub's origin.
 
-use crate::chromium::{Browser, Look, Page};
-use crate::hub::Hub;
+use testing::chromium::{Browser, Look, Page};
+use testing::hub::Hub;
 
 const DOCUMENT: &str = r#"<!doctype html><html lang="en"><title>Try</title>
 <main><h1>Try</h1><p role="status" aria-live="polite" id="said">Nothing yet.</p>

@@ -3,10 +3,10 @@
 use serde_json::{Value, json};
 
 use crate::answering::{DIALOG, asked};
-use crate::chromium::Browser;
-use crate::hub::Hub;
 use crate::listening::{hears, listening, said, tab_to, visit};
 use crate::state::no_bars;
+use testing::chromium::Browser;
+use testing::hub::Hub;
 
 /// Markup, scripts, addresses.
 const MARKUP: &str = r#"</p></div><img src=x onerror="window.harmed=1"><script>window.harmed=1</script><a href="javascript:window.harmed=1">here</a><iframe srcdoc="x"></iframe><style>*{display:none}</style><button id="evil">Yes, accept it</button>"#;
@@ -175,6 +175,6 @@ fn with_ten_thousand_events_in_the_log_it_still_responds() {
     let told =
         format!("10000 entries: the longest task while they came took {filled} ms, afterwards {later} ms\n");
     print!("{told}");
-    std::fs::write(crate::chromium::pictures().join("responsive.txt"), told).unwrap();
+    std::fs::write(testing::chromium::pictures().join("responsive.txt"), told).unwrap();
     assert!(said(&mut page).len() < 100, "not all of it was read out");
 }

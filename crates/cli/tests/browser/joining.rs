@@ -1,11 +1,11 @@
 //! Coming late, being one of several, losing the connection.
 
 use crate::answering::{DIALOG, asked};
-use crate::chromium::Browser;
-use crate::hub::{Hub, address_of_its_own};
 use crate::listening::{connected, hears, listening, said, tab_to, visit};
 use crate::relay::Relay;
 use crate::state::{check, check_kept_out};
+use testing::chromium::Browser;
+use testing::hub::{Hub, reserved_address};
 
 #[test]
 #[ignore = "needs what `cargo xtask browser` installs"]
@@ -57,7 +57,7 @@ fn what_is_settled_elsewhere_is_withdrawn_and_says_how() {
 fn a_connection_that_is_lost_comes_back_by_itself() {
     let folder = tempfile::tempdir().unwrap();
     let mut browser = Browser::start();
-    let address = address_of_its_own();
+    let address = reserved_address();
     let data = folder.path().to_str().unwrap();
     let start = || Hub::start(&["--open", "--listen", &address, "--data", data, "--hub-resume-window", "1h"]);
     let mut hub = start();

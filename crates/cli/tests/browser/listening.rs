@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::chromium::{Browser, Page};
-use crate::hub::Hub;
+use testing::chromium::{Browser, Page};
+use testing::hub::Hub;
 
 /// Notes all that is put into a live region, wherever and whenever: what a screen reader would say of it.
 const NOTES: &str = r#"

@@ -3,10 +3,10 @@
 use serde_json::json;
 
 use crate::answering::{DIALOG, asked};
-use crate::chromium::{Browser, Look, Page};
-use crate::hub::Hub;
 use crate::listening::{hears, listening, tab_to};
 use crate::state::no_bars;
+use testing::chromium::{Browser, Look, Page};
+use testing::hub::Hub;
 
 fn fits(page: &mut Page, name: &str) {
     let wider = "[...document.querySelectorAll('*')].filter((one) => one.getBoundingClientRect().right > innerWidth + 1 && !one.closest('.skip')).map((one) => one.outerHTML.slice(0, 80))";

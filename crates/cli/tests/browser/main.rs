@@ -7,14 +7,6 @@
     reason = "a test says what went wrong by panicking"
 )]
 
-mod chromium;
-#[allow(dead_code, reason = "the hub's other tests need more of it")]
-#[path = "../serve/hub.rs"]
-mod hub;
-#[allow(dead_code, reason = "the hub's other tests need more of it")]
-#[path = "../serve/messages.rs"]
-mod messages;
-
 mod answering;
 mod controls;
 mod harness;

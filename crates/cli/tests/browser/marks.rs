@@ -2,9 +2,9 @@
 
 use serde_json::json;
 
-use crate::chromium::Browser;
-use crate::hub::Hub;
 use crate::listening::{hears, listening};
+use testing::chromium::Browser;
+use testing::hub::Hub;
 
 /// The letter with two marks in the log, which is in one piece of text: how wide it is drawn, and with the same letter after it.
 const DRAWN: &str = r#"(() => {

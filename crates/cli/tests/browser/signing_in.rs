@@ -3,10 +3,10 @@
 use std::process::Command;
 
 use crate::answering::asked;
-use crate::chromium::Browser;
-use crate::hub::Hub;
 use crate::listening::{connected, hears, tab_to, visit};
 use crate::state::{check, check_kept_out};
+use testing::chromium::Browser;
+use testing::hub::Hub;
 
 fn token(file: &str, rest: &[&str]) -> String {
     let command = ["token", "new", "--tokens", file];

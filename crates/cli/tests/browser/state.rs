@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
-use crate::chromium::{Look, Page};
+use testing::chromium::{Look, Page};
 
 /// Set to anything, trees are written and not compared: `REWRITE_TREES=1 cargo xtask browser`. Look at what changed before it lands.
 const REWRITE: &str = "REWRITE_TREES";

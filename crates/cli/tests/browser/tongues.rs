@@ -3,10 +3,10 @@
 use serde_json::json;
 
 use crate::answering::{DIALOG, asked};
-use crate::chromium::{Browser, Page};
-use crate::hub::Hub;
 use crate::listening::{hears, listening, said, tab_to};
 use crate::state::check;
+use testing::chromium::{Browser, Page};
+use testing::hub::Hub;
 
 /// Chooses a language as a person does.
 fn chooses(page: &mut Page, tag: &str) {

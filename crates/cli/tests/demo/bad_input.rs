@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use crate::run::Demo;
+use crate::demo::run::Demo;
 
 #[test]
 fn odd_lines_are_borne() {

@@ -1,6 +1,6 @@
 //! How it ends.
 
-use crate::run::Demo;
+use crate::demo::run::Demo;
 
 #[test]
 fn a_signal_ends_it_well_also_in_the_middle_of_a_question() {

@@ -1,6 +1,6 @@
 //! Each request is told from its start to its end.
 
-use crate::run::once;
+use crate::demo::run::once;
 
 /// Whether something was done.
 fn acts(told: &[String]) -> bool {

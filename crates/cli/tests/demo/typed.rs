@@ -1,6 +1,6 @@
 //! What is typed is an answer, a command or a request.
 
-use crate::run::{Demo, without_times};
+use crate::demo::run::{Demo, without_times};
 
 #[test]
 fn a_typed_yes_leads_to_the_tool_and_the_next_request_is_taken() {

@@ -1,6 +1,6 @@
 //! What it says first.
 
-use crate::run::Demo;
+use crate::demo::run::Demo;
 
 #[test]
 fn it_says_first_what_it_does_and_how_to_answer() {

@@ -5,8 +5,8 @@ use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
 
-use crate::messages::kind;
 use crate::{compat, program};
+use testing::messages::kind;
 
 /// A listener that answers everything alike, until it is dropped.
 struct Listener(Child);

@@ -7,16 +7,6 @@
     reason = "a test says what went wrong by panicking"
 )]
 
-#[allow(dead_code, unused_imports, reason = "the listening page's tests need more of it")]
-#[path = "../browser/chromium/mod.rs"]
-mod chromium;
-#[allow(dead_code, reason = "the hub's other tests need more of it")]
-#[path = "../serve/hub.rs"]
-mod hub;
-#[allow(dead_code, reason = "the hub's other tests need more of it")]
-#[path = "../serve/messages.rs"]
-mod messages;
-
 mod debugger;
 mod producer;
 mod suite;
@@ -31,6 +21,6 @@ fn program(name: &str) -> std::process::Command {
     program
 }
 
-fn compat() -> hub::Hub {
-    hub::Hub::limited(&["--compat", "--demo-agent"])
+fn compat() -> testing::hub::Hub {
+    testing::hub::Hub::limited(&["--compat", "--demo-agent"])
 }

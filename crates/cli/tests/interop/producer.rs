@@ -4,8 +4,9 @@ use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::hub::{Client, address_of_its_own};
 use crate::program;
+use testing::http::Client;
+use testing::hub::reserved_address;
 
 struct Running(Child);
 
@@ -18,7 +19,7 @@ impl Drop for Running {
 
 /// The producer on a port of its own, once it answers.
 fn producer() -> (Running, Client, String) {
-    let address = address_of_its_own();
+    let address = reserved_address();
     let port = address.rsplit(':').next().unwrap();
     let mut command = program("aaep-minimal-producer");
     command.args(["--port", port]).stdout(Stdio::null()).stderr(Stdio::null());

@@ -4,10 +4,11 @@
 
 use serde_json::Value;
 
-use crate::chromium::{Browser, Page};
 use crate::compat;
-use crate::hub::{Ear, Hub};
-use crate::messages::kind;
+use testing::chromium::{Browser, Page};
+use testing::http::EventStream;
+use testing::hub::Hub;
+use testing::messages::kind;
 
 const DOCUMENT: &str = r#"<!doctype html><html lang="en"><meta charset="utf-8"><title>AAEP's own subscriber</title>
 <div id="root"></div><script src="/web_subscriber.js"></script></html>"#;
@@ -26,7 +27,7 @@ fn subscriber(hub: &Hub, browser: &mut Browser) -> Page {
 }
 
 /// Somebody who hears what the hub tells, and cannot answer.
-fn listener(hub: &Hub) -> Ear {
+fn listener(hub: &Hub) -> EventStream {
     let client = hub.client();
     client.listen(&client.subscribe("{}"), None)
 }
@@ -37,7 +38,7 @@ fn wish(hub: &Hub, text: &str) {
 }
 
 /// What the hub told a listener of ours, which cannot answer, of one session to its end.
-fn told(ear: &mut Ear) -> Vec<Value> {
+fn told(ear: &mut EventStream) -> Vec<Value> {
     let mut told = Vec::new();
     loop {
         let (name, _, event) = ear.next();

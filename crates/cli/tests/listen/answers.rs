@@ -1,7 +1,8 @@
 //! Answers: each goes to the question that it was given to, and nothing else is one.
 
-use crate::hub::{CAN_REPLY, Hub};
-use crate::person::{Agent, Person};
+use testing::hub::Hub;
+use testing::messages::CAN_REPLY;
+use testing::terminal::{Agent, Person};
 
 #[test]
 fn a_no_is_a_no() {

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::person::Person;
+use testing::terminal::Person;
 
 /// Speaks as AAEP's own packages do.
 struct Producer {

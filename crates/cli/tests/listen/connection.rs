@@ -3,12 +3,13 @@
 use std::io::Write;
 use std::process::Command;
 
-use crate::hub::{CAN_REPLY, Hub, address_of_its_own};
-use crate::person::{Agent, Person};
+use testing::hub::{Hub, reserved_address};
+use testing::messages::CAN_REPLY;
+use testing::terminal::{Agent, Person};
 
 #[test]
 fn who_cannot_connect_is_told_why() {
-    let (said, code) = Person::listens(&address_of_its_own(), &[]).ends();
+    let (said, code) = Person::listens(&reserved_address(), &[]).ends();
     assert_eq!(code, 2);
     assert!(
         said[0].starts_with("sayso: cannot reach http://127.0.0.1:")
@@ -43,7 +44,7 @@ fn a_hub_that_wants_a_token_says_so_and_takes_one() {
 #[test]
 fn after_a_restart_of_the_hub_it_goes_on_where_it_was() {
     let folder = tempfile::tempdir().unwrap();
-    let address = address_of_its_own();
+    let address = reserved_address();
     let start = || Hub::start(&["--open", "--listen", &address, "--data", folder.path().to_str().unwrap()]);
     let mut hub = start();
     let mut person = Person::is_there(&address, &[]);
@@ -78,7 +79,7 @@ fn after_a_restart_of_the_hub_it_goes_on_where_it_was() {
 #[test]
 fn a_hub_that_stops_says_so_and_what_was_said_meanwhile_is_heard_once() {
     let folder = tempfile::tempdir().unwrap();
-    let address = address_of_its_own();
+    let address = reserved_address();
     let start = || Hub::start(&["--open", "--listen", &address, "--data", folder.path().to_str().unwrap()]);
     let mut hub = start();
     let mut person = Person::is_there(&address, &[]);
@@ -101,7 +102,7 @@ fn a_hub_that_stops_says_so_and_what_was_said_meanwhile_is_heard_once() {
 
 #[test]
 fn a_hub_that_forgot_everything_is_listened_to_anew() {
-    let address = address_of_its_own();
+    let address = reserved_address();
     let start = || Hub::start(&["--open", "--memory", "--listen", &address]);
     let mut hub = start();
     let mut person = Person::is_there(&address, &[]);
@@ -284,7 +285,7 @@ fn who_joins_late_is_told_how_things_stand_and_can_answer() {
 #[test]
 fn a_gap_is_told_with_what_holds_after_it() {
     let folder = tempfile::tempdir().unwrap();
-    let address = address_of_its_own();
+    let address = reserved_address();
     let data = folder.path().to_str().unwrap();
     let start = || Hub::start(&["--open", "--listen", &address, "--data", data, "--hub-replay", "5"]);
     let mut hub = start();

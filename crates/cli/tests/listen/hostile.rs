@@ -1,7 +1,7 @@
 //! A producer that means harm.
 
-use crate::hub::Hub;
-use crate::person::{Agent, Person};
+use testing::hub::Hub;
+use testing::terminal::{Agent, Person};
 
 /// Texts that would act on a terminal, hide, or pass for something else.
 const TEXTS: [&str; 14] = [

@@ -3,8 +3,8 @@
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Command, Stdio};
 
-use crate::hub::Hub;
-use crate::person::Agent;
+use testing::hub::Hub;
+use testing::terminal::Agent;
 
 #[test]
 fn what_agents_say_goes_to_the_person_and_into_no_log() {

@@ -5,9 +5,9 @@ use std::path::Path;
 use seal::es256::SigningKey;
 use seal::{Jwk, SystemRandom};
 
-use crate::fake::{Fake, Script, accepted};
-use crate::hub::{Hub, address_of_its_own};
-use crate::person::{Agent, Person};
+use crate::listen::fake::{Fake, Script, accepted};
+use testing::hub::{Hub, reserved_address};
+use testing::terminal::{Agent, Person};
 
 const BANK: &str = r#"{"@context":"https://aaep-protocol.org/context/v1","type":"aaep:producer.manifest","agent_id":"bank","aaep_versions_supported":["1.0.0"],"conformance_levels_supported":[1,2,3],"transports_supported":["sse"]}"#;
 const QUESTION: &str = r#""urgency":"critical","action":"Send it.","consequence":"It is gone.","reply_token":"rpl_1","timeout_seconds":300,"default_decision":"reject""#;
@@ -96,7 +96,7 @@ fn to_a_hub_with_another_key_nothing_is_answered_but_no() {
 #[test]
 fn who_takes_the_place_of_a_hub_is_found_out() {
     let [ours, theirs] = [(); 2].map(|()| tempfile::tempdir().unwrap());
-    let address = address_of_its_own();
+    let address = reserved_address();
     let mut hub = hub_in(ours.path(), &address);
     let jwk = jwk_of(ours.path());
     let mut person = Person::is_there(&address, &["--jwk", &jwk]);
@@ -121,7 +121,7 @@ fn who_takes_the_place_of_a_hub_is_found_out() {
 #[test]
 fn who_leaves_out_the_proof_that_was_there_before_is_somebody_else() {
     let folder = tempfile::tempdir().unwrap();
-    let address = address_of_its_own();
+    let address = reserved_address();
     let mut hub = hub_in(folder.path(), &address);
     let mut person = Person::is_there(&address, &["--jwk", &jwk_of(folder.path())]);
     hub.kill();
@@ -227,7 +227,8 @@ fn signed_only_is_declared_and_what_is_not_signed_is_left() {
         let asked = fake.was_asked_until("POST /aaep/v1/replies");
         assert!(!asked.iter().any(|path| path.contains("/events")), "it listened all the same: {asked:?}");
     }
-    let fake = Fake::answering(&[crate::fake::rejected("manifest_signature_required", "There is none.")]);
+    let fake =
+        Fake::answering(&[crate::listen::fake::rejected("manifest_signature_required", "There is none.")]);
     let (said, code) = Person::listens(&fake.address, &options).ends();
     assert_eq!(
         (said[0].as_str(), code),

@@ -1,7 +1,7 @@
 //! Hubs that cannot give what was asked for, give less, or give it in pieces.
 
-use crate::fake::{Fake, accepted, block, rejected};
-use crate::person::Person;
+use crate::listen::fake::{Fake, accepted, block, rejected};
+use testing::terminal::Person;
 
 const SUBSCRIBE: &str = "POST /aaep/v1/subscriptions";
 const QUESTION: &str = r#""urgency":"critical","action":"Send it.","consequence":"It is gone.","reply_token":"rpl_1","timeout_seconds":330,"default_decision":"reject""#;

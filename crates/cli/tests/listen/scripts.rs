@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use crate::hub::Hub;
-use crate::person::{Agent, Person};
+use testing::hub::Hub;
+use testing::terminal::{Agent, Person};
 
 #[test]
 fn each_line_is_an_object() {

@@ -1,7 +1,8 @@
 //! Whole sessions for somebody who hears Spanish or Yoruba: not a word of ours in English, and answers in that language.
 
-use crate::hub::{Client, Hub};
-use crate::person::{Agent, Person};
+use testing::http::Client;
+use testing::hub::Hub;
+use testing::terminal::{Agent, Person};
 
 /// Words of which every English sentence has one. None of them is a word of what agents here say, of an address or of an
 /// option.

@@ -1,7 +1,7 @@
 //! A whole session, word for word.
 
-use crate::hub::Hub;
-use crate::person::{Agent, Person};
+use testing::hub::Hub;
+use testing::terminal::{Agent, Person};
 
 #[test]
 fn a_session_is_printed_line_by_line() {

@@ -1,8 +1,8 @@
 //! What is no recording, or half of one, or a trap.
 
-use crate::recorder::recording;
-use crate::sayso::{sayso, sayso_fed};
-use crate::xml;
+use crate::asp::xml;
+use crate::replay::recorder::recording;
+use testing::cli::{sayso, sayso_fed};
 
 fn event(number: usize, at: &str, kind: &str, more: &str) -> String {
     format!(

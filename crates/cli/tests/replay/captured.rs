@@ -4,10 +4,11 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::hub::{Client, Hub, address_of_its_own};
-use crate::messages::{self, kind};
-use crate::recorder::{Recorder, events, kinds, lines};
-use crate::sayso::sayso;
+use crate::replay::recorder::{Recorder, events, kinds, lines};
+use testing::cli::sayso;
+use testing::http::Client;
+use testing::hub::{Hub, reserved_address};
+use testing::messages::{self, kind};
 
 /// One wish of the demo's assistant, heard to its end, its question answered with yes.
 fn wish(client: &Client, capabilities: &Value, wish: &str) -> Vec<Value> {
@@ -145,7 +146,7 @@ fn where_there_is_no_hub_nothing_is_left_behind() {
     let file = folder.path().join("a.jsonl");
     let kept = folder.path().join("kept.jsonl");
     std::fs::write(&kept, "{}\n").unwrap();
-    let nowhere = address_of_its_own();
+    let nowhere = reserved_address();
     for url in [format!("http://{nowhere}"), format!("ws://{nowhere}"), "unix:/nowhere/at/all".to_owned()] {
         let ended = sayso(&["capture", &url, "-o", file.to_str().unwrap()], "");
         assert_eq!(ended.code, 2, "{}", ended.err);

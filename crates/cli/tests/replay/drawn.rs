@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use crate::recorder::recording;
-use crate::sayso::{Ended, sayso};
-use crate::xml;
+use crate::asp::xml;
+use crate::replay::recorder::recording;
+use testing::cli::{Finished, sayso};
 
 fn compare(name: &str, found: &str) {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/replay/snapshots").join(name);
@@ -15,7 +15,7 @@ fn compare(name: &str, found: &str) {
     assert!(found == expected, "{name} has changed; it is now:\n{found}");
 }
 
-fn draw(input: &Path, visualize: bool) -> (Ended, String) {
+fn draw(input: &Path, visualize: bool) -> (Finished, String) {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("a.svg");
     let mut arguments = vec!["replay", input.to_str().unwrap(), "--svg", file.to_str().unwrap()];

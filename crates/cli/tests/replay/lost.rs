@@ -4,9 +4,10 @@ use std::io::Write;
 use std::net::TcpListener;
 use std::process::Command;
 
-use crate::hub::{Client, Hub, address_of_its_own};
-use crate::recorder::{PATIENCE, Recorder, events, kinds, lines};
-use crate::sayso::sayso;
+use crate::replay::recorder::{PATIENCE, Recorder, events, kinds, lines};
+use testing::cli::sayso;
+use testing::http::Client;
+use testing::hub::{Hub, reserved_address};
 
 pub(crate) fn says(client: &Client, session: &str, event: &str) {
     let answer = client.post(&format!("/agent/v1/sessions/{session}/events"), event);
@@ -57,7 +58,7 @@ fn a_hub_that_is_killed_in_between_leaves_no_gap_and_no_double() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("a.jsonl");
     let data = folder.path().join("data");
-    let address = address_of_its_own();
+    let address = reserved_address();
     let start = || Hub::start(&["--open", "--listen", &address, "--data", data.to_str().unwrap()]);
     let mut hub = start();
     let recorder = Recorder::starts(&format!("http://{address}"), &file, &[]);
@@ -110,7 +111,7 @@ fn a_connection_that_is_lost_before_anything_was_heard_is_a_gap() {
 fn a_hub_that_forgot_everything_is_recorded_anew_and_the_gap_is_told() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("a.jsonl");
-    let address = address_of_its_own();
+    let address = reserved_address();
     let start = || Hub::start(&["--open", "--memory", "--listen", &address]);
     let mut hub = start();
     let recorder = Recorder::starts(&format!("http://{address}"), &file, &[]);

@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::hub::{Hub, address_of_its_own};
-use crate::lost::{calls, ends_whole, works};
-use crate::recorder::{Recorder, kinds, lines};
+use crate::replay::lost::{calls, ends_whole, works};
+use crate::replay::recorder::{Recorder, kinds, lines};
+use testing::hub::{Hub, reserved_address};
 
 /// A hub that can be started again, and what is recorded of it.
 struct Place {
@@ -17,7 +17,7 @@ impl Place {
     fn new(more: &[&str]) -> Self {
         Self {
             folder: tempfile::tempdir().unwrap(),
-            address: address_of_its_own(),
+            address: reserved_address(),
             more: more.iter().map(ToString::to_string).collect(),
         }
     }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::messages::kind;
+use testing::messages::kind;
 
 /// Nothing takes longer that comes at all.
 pub(crate) const PATIENCE: Duration = Duration::from_mins(2);

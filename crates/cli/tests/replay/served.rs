@@ -4,11 +4,12 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::hub::{CAN_REPLY, Hub};
-use crate::messages;
-use crate::person::Person;
-use crate::recorder::{Recorder, events, recording};
-use crate::sayso::{command, sayso};
+use crate::replay::recorder::{Recorder, events, recording};
+use testing::cli::{command, sayso};
+use testing::hub::Hub;
+use testing::messages;
+use testing::messages::CAN_REPLY;
+use testing::terminal::Person;
 
 /// Everything, as it was cut.
 const ALL: &str = r#"{"supports_confirmation_reply":true,"supports_clarification_reply":true,"coalesce_boundaries":["none","word","sentence","paragraph","completion"],"preferred_verbosity":"detailed"}"#;

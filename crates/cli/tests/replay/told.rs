@@ -1,9 +1,9 @@
 //! A recording in the terminal.
 
-use crate::hub::Hub;
-use crate::person::{Agent, Person};
-use crate::recorder::{Recorder, recording};
-use crate::sayso::sayso;
+use crate::replay::recorder::{Recorder, recording};
+use testing::cli::sayso;
+use testing::hub::Hub;
+use testing::terminal::{Agent, Person};
 
 #[test]
 fn a_replay_says_what_the_listener_heard() {

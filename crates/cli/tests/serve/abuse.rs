@@ -1,6 +1,6 @@
 //! What strangers send.
 
-use crate::hub::Hub;
+use testing::hub::Hub;
 
 #[test]
 fn a_page_of_another_origin_and_a_host_of_another_name_are_kept_out() {

@@ -1,9 +1,11 @@
 //! What stands in an address: tricks with paths, parameters that are unknown, repeated or in conflict, ids of nobody and of
 //! somebody else, and tokens, which do not belong there.
 
-use crate::hub::{CAN_REPLY, Client, Hub};
-use crate::messages::{close, renegotiate};
-use crate::tokens::token;
+use crate::serve::tokens::token;
+use testing::http::Client;
+use testing::hub::Hub;
+use testing::messages::CAN_REPLY;
+use testing::messages::{close, renegotiate};
 
 #[test]
 fn no_trick_with_a_path_leads_anywhere() {
@@ -160,7 +162,7 @@ fn what_is_nobodys_and_what_is_somebody_elses_are_answered_to_the_byte_alike() {
         ("events", state),
         ("events", "not JSON"),
         ("output", "x"),
-        ("confirmations", crate::hub::QUESTION),
+        ("confirmations", testing::messages::QUESTION),
         ("confirmations", "{"),
         ("clarifications", "{}"),
     ] {

@@ -5,8 +5,9 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::agent_ws::Agent;
-use crate::hub::{CAN_REPLY, Hub};
+use crate::serve::agent_ws::Agent;
+use testing::hub::Hub;
+use testing::messages::CAN_REPLY;
 
 /// What stands in fences of that kind, line by line.
 fn shown(fence: &str) -> Vec<String> {
@@ -102,7 +103,7 @@ fn the_conversation_goes_as_shown() {
         } else if line == "(the person accepts)" {
             client.reply(&subscription, ids.get("rpl_"), "accept");
         } else if line == "(the person stops the session)" {
-            crate::agent_ws::stop(&client, &subscription, ids.get("sess_"));
+            crate::serve::agent_ws::stop(&client, &subscription, ids.get("sess_"));
         } else {
             panic!("{line}");
         }

@@ -10,8 +10,10 @@ use std::net::TcpStream;
 use serde_json::{Value, json};
 use tungstenite::{ClientRequestBuilder, Error, Message, WebSocket};
 
-use crate::hub::{CAN_REPLY, Client, Hub, QUESTION};
-use crate::messages::reply;
+use testing::http::Client;
+use testing::hub::Hub;
+use testing::messages::reply;
+use testing::messages::{CAN_REPLY, QUESTION};
 
 /// An agent on its socket.
 pub(crate) struct Agent {

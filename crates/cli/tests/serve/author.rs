@@ -1,11 +1,12 @@
 //! The crate `sayso` against the real binary.
 
-use crate::hub::{CAN_REPLY, Hub, address_of_its_own};
+use testing::hub::{Hub, reserved_address};
+use testing::messages::CAN_REPLY;
 
 #[test]
 fn an_agent_goes_on_when_the_hub_was_killed_and_is_back() {
     let folder = tempfile::tempdir().unwrap();
-    let address = address_of_its_own();
+    let address = reserved_address();
     let data = folder.path().to_str().unwrap().to_owned();
     let start = move |address: &str| Hub::start(&["--open", "--listen", address, "--data", &data]);
     let mut hub = start(&address);

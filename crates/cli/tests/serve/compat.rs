@@ -4,10 +4,12 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::hub::{CAN_REPLY, Client, Ear, Hub};
-use crate::messages::{kind, reply, request};
-use crate::tokens::token;
-use crate::websocket::Socket;
+use crate::serve::tokens::token;
+use crate::serve::websocket::Socket;
+use testing::http::{Client, EventStream};
+use testing::hub::Hub;
+use testing::messages::CAN_REPLY;
+use testing::messages::{kind, reply, request};
 
 pub(crate) const HELLO: &str = r#"{"kind":"user_input","text":"Hello"}"#;
 
@@ -17,7 +19,7 @@ fn compat() -> Hub {
 }
 
 /// A stream of the dialect, after its head.
-pub(crate) fn stream(client: &Client) -> Ear {
+pub(crate) fn stream(client: &Client) -> EventStream {
     client.stream("/events")
 }
 
@@ -217,7 +219,7 @@ fn a_handshake_gives_a_stream_other_terms() {
     let (kind, _, accepted) = ear.next();
     assert_eq!(kind, "subscription.accepted", "the very next message");
     assert_eq!(accepted["honored_capabilities"]["supports_confirmation_reply"], true);
-    assert_eq!(client.post("/messages", crate::messages::FROM_THE_FUTURE).status, 200);
+    assert_eq!(client.post("/messages", testing::messages::FROM_THE_FUTURE).status, 200);
     let (kind, _, rejected) = ear.next();
     assert_eq!(
         (kind.as_str(), &rejected["reason_code"]),

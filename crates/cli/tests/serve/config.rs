@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::{Command, Output};
 
-use crate::hub::Hub;
+use testing::hub::Hub;
 
 struct Run(Output);
 

@@ -1,6 +1,7 @@
 //! The hub is killed, and comes back with what was acknowledged.
 
-use crate::hub::{CAN_REPLY, Hub};
+use testing::hub::Hub;
+use testing::messages::CAN_REPLY;
 
 #[test]
 fn what_was_acknowledged_is_there_after_a_kill() {

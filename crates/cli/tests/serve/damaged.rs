@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use seal::UnixMillis;
-
-use crate::hub::{CAN_REPLY, Client, Hub, QUESTION};
+use testing::http::Client;
+use testing::hub::Hub;
+use testing::messages::{CAN_REPLY, QUESTION};
 
 /// What a hub left behind: a question that is open, one that was refused, and a good many events.
 struct Left {

@@ -4,9 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
-use crate::hub::{CAN_REPLY, Client, Ear, Hub};
-use crate::messages::{kind, reply};
-use crate::sayso::sayso;
+use testing::cli::sayso;
+use testing::http::{Client, EventStream};
+use testing::hub::Hub;
+use testing::messages::CAN_REPLY;
+use testing::messages::{kind, reply};
 
 /// Every scene in every language: as somebody would ask for it, and the event that it ends with.
 const WISHES: [(&str, [&str; 13]); 3] = [
@@ -102,7 +104,13 @@ fn is_end(event: &Value) -> bool {
 }
 
 /// One wish, from its start to its end, with every question answered so.
-fn play(client: &Client, subscription: &str, ear: &mut Ear, wish: &str, decision: &str) -> Vec<Value> {
+fn play(
+    client: &Client,
+    subscription: &str,
+    ear: &mut EventStream,
+    wish: &str,
+    decision: &str,
+) -> Vec<Value> {
     let session = ask(client, wish);
     let mut told = Vec::new();
     loop {

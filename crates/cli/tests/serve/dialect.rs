@@ -2,10 +2,12 @@
 
 use std::io::{Read, Write};
 
-use crate::compat::{HELLO, bare, decision, stream};
-use crate::hub::{CAN_REPLY, Client, Ear, Hub};
-use crate::messages::{reply, request};
-use crate::websocket::Socket;
+use crate::serve::compat::{HELLO, bare, decision, stream};
+use crate::serve::websocket::Socket;
+use testing::http::{Client, EventStream};
+use testing::hub::Hub;
+use testing::messages::CAN_REPLY;
+use testing::messages::{reply, request};
 
 fn compat(limits: &[&str]) -> Hub {
     // Signs of life would keep a test waiting that waits in vain.
@@ -13,14 +15,14 @@ fn compat(limits: &[&str]) -> Hub {
 }
 
 /// Asks, and waits until the stream was told.
-fn asked(client: &Client, session: &str, ear: &mut Ear) -> String {
+fn asked(client: &Client, session: &str, ear: &mut EventStream) -> String {
     let token = client.ask(session);
     while ear.next().2["reply_token"] != token.as_str() {}
     token
 }
 
 /// Other terms for the stream.
-fn terms(client: &Client, ear: &mut Ear, capabilities: &str) {
+fn terms(client: &Client, ear: &mut EventStream, capabilities: &str) {
     client.post("/messages", &request(capabilities));
     while ear.next_type() != "subscription.accepted" {}
 }

@@ -5,7 +5,9 @@ use std::collections::HashSet;
 use std::path::Path;
 use std::process::Command;
 
-use crate::hub::{Answer, CAN_REPLY, Client, Ear, Ended, Hub, QUESTION};
+use testing::http::{Client, EventStream, Response};
+use testing::hub::{FailedStart, Hub};
+use testing::messages::{CAN_REPLY, QUESTION};
 
 /// A person who listens, an agent that has asked, and what they were promised.
 struct Scene {
@@ -38,11 +40,11 @@ impl Scene {
         scene
     }
 
-    fn post(&self, rest: &str, body: &str) -> Answer {
+    fn post(&self, rest: &str, body: &str) -> Response {
         self.client.post(&format!("/agent/v1/sessions/{}/{rest}", self.session), body)
     }
 
-    fn publish(&mut self) -> Answer {
+    fn publish(&mut self) -> Response {
         let summary = "Working. ".repeat(100);
         let answer = self.post(
             "events",
@@ -57,11 +59,11 @@ impl Scene {
         answer
     }
 
-    fn status(&self, token: &str) -> Answer {
+    fn status(&self, token: &str) -> Response {
         self.client.get(&format!("/agent/v1/sessions/{}/replies/{token}", self.session))
     }
 
-    fn send(&self, token: &str, amount: &str) -> Answer {
+    fn send(&self, token: &str, amount: &str) -> Response {
         let call = amount.replace('.', "x");
         self.post(
             "events",
@@ -87,7 +89,7 @@ impl Scene {
 
     /// While nothing can be stored, everything is a clear no.
     fn refuses(&mut self, words: &[&str]) {
-        let told = |answer: &Answer| {
+        let told = |answer: &Response| {
             assert_eq!(answer.status, 503, "{answer:?}");
             assert!(answer.head.contains("application/problem+json"), "{answer:?}");
             let title = answer.text("title");
@@ -107,7 +109,7 @@ impl Scene {
     }
 
     /// Everything acknowledged is there, and nothing else was decided or done.
-    fn keeps(&self) -> Ear {
+    fn keeps(&self) -> EventStream {
         assert_eq!(self.status(&self.accepted).text("decision"), "accept");
         assert_eq!(self.status(&self.open).text("status"), "pending");
         let mut missing: HashSet<&str> = self.events.iter().map(String::as_str).collect();
@@ -143,7 +145,7 @@ impl Scene {
 const PATIENT: &str = "--hub-resume-window 1h";
 
 /// A hub on a disk of its own, that goes with it; `None` where that is not allowed. `before` is done on the disk first.
-fn on_its_own_disk(folder: &Path, before: &str) -> Option<Result<Hub, Ended>> {
+fn on_its_own_disk(folder: &Path, before: &str) -> Option<Result<Hub, FailedStart>> {
     let script = format!(
         r#"mount -t tmpfs -o size=2m,mode=700 tmpfs "$1" || {{ echo "no disk" >&2; exit 77; }}
         {before}

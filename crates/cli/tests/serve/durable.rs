@@ -2,7 +2,8 @@
 
 use std::process::Command;
 
-use crate::hub::{CAN_REPLY, Hub};
+use testing::hub::Hub;
+use testing::messages::CAN_REPLY;
 
 #[test]
 fn the_running_hub_says_that_its_journal_is_at_full() {

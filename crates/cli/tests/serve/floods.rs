@@ -1,8 +1,10 @@
 //! Those who ask for everything: each has a limit, is told so, and takes nothing from others.
 
-use crate::hub::{CAN_REPLY, Client, Hub, QUESTION};
-use crate::messages::{close, request};
-use crate::tokens::token;
+use crate::serve::tokens::token;
+use testing::http::Client;
+use testing::hub::Hub;
+use testing::messages::{CAN_REPLY, QUESTION};
+use testing::messages::{close, request};
 
 struct Scene {
     hub: Hub,

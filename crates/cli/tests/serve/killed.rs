@@ -6,7 +6,9 @@
 use std::collections::HashSet;
 use std::sync::mpsc::channel;
 
-use crate::hub::{CAN_REPLY, Client, Hub};
+use testing::http::Client;
+use testing::hub::Hub;
+use testing::messages::CAN_REPLY;
 
 /// What has been promised so far.
 #[derive(Default)]

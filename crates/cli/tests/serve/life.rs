@@ -1,6 +1,7 @@
 //! What an agent says is heard, what it asks is answered.
 
-use crate::hub::{CAN_REPLY, Hub};
+use testing::hub::Hub;
+use testing::messages::CAN_REPLY;
 
 #[test]
 fn a_session_from_its_start_to_its_end() {

@@ -6,11 +6,13 @@ use std::time::Duration;
 use serde_json::Value;
 use tungstenite::Message;
 
-use crate::hub::{CAN_REPLY, Client, Hub, QUESTION};
-use crate::messages::{kind, renegotiate};
-use crate::stdio::Parent;
-use crate::unix::{Place, Talk};
-use crate::websocket::Socket;
+use crate::serve::stdio::Parent;
+use crate::serve::unix::{Place, Talk};
+use crate::serve::websocket::Socket;
+use testing::http::Client;
+use testing::hub::Hub;
+use testing::messages::{CAN_REPLY, QUESTION};
+use testing::messages::{kind, renegotiate};
 
 /// Long enough for any machine, and shorter than what would happen without the limit.
 const SOON: Duration = Duration::from_secs(8);
@@ -187,7 +189,7 @@ fn hub_counts() {
     let hub = Hub::limited(&limits);
     let client = hub.client();
     client.subscribe("{}");
-    let request = crate::messages::request("{}");
+    let request = testing::messages::request("{}");
     assert_eq!(client.post("/aaep/v1/subscriptions", &request).status, 429);
     let session = client.start();
     assert_eq!(client.post("/agent/v1/sessions", STARTED).status, 429);
@@ -287,7 +289,7 @@ fn questions() {
 }
 
 /// The text of the next output.
-fn text(ear: &mut crate::hub::Ear) -> String {
+fn text(ear: &mut testing::http::EventStream) -> String {
     loop {
         let (kind, _, event) = ear.next();
         if kind == "output.streaming" {
@@ -422,10 +424,10 @@ fn size(data: &str) -> u64 {
 #[test]
 fn threads() {
     let hub = Hub::limited(&["--threads", "1"]);
-    let status = std::fs::read_to_string(format!("/proc/{}/status", hub.process())).unwrap_or_default();
+    let status = std::fs::read_to_string(format!("/proc/{}/status", hub.id())).unwrap_or_default();
     let threads = status.lines().find_map(|line| line.strip_prefix("Threads:")?.trim().parse::<usize>().ok());
     let more = Hub::limited(&["--threads", "9"]);
-    let status = std::fs::read_to_string(format!("/proc/{}/status", more.process())).unwrap_or_default();
+    let status = std::fs::read_to_string(format!("/proc/{}/status", more.id())).unwrap_or_default();
     let most = status.lines().find_map(|line| line.strip_prefix("Threads:")?.trim().parse::<usize>().ok());
     assert_eq!(threads.map(|count| count + 8), most);
     let _: Value = serde_json::from_str(&hub.client().get("/.well-known/aaep-manifest.json").body).unwrap();

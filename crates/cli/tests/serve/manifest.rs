@@ -11,8 +11,8 @@ use aaep::manifest::{Trusted, verify};
 use serde_json::Value;
 use tungstenite::{ClientRequestBuilder, Message};
 
-use crate::hub::Hub;
-use crate::messages::request;
+use testing::hub::Hub;
+use testing::messages::request;
 
 const WELL_KNOWN: &str = "/.well-known/aaep-manifest.json";
 const SIGNED_ONLY: &str = r#"{"accept_signed_manifests_only":true}"#;

@@ -5,9 +5,11 @@ mod private;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::hub::{CAN_REPLY, Client, Hub};
-use crate::messages::FROM_THE_FUTURE;
-use crate::tokens::token;
+use crate::serve::tokens::token;
+use testing::http::Client;
+use testing::hub::Hub;
+use testing::messages::CAN_REPLY;
+use testing::messages::FROM_THE_FUTURE;
 
 /// The samples of a page by name and labels.
 pub(crate) fn metrics(client: &Client) -> BTreeMap<String, f64> {
@@ -175,7 +177,7 @@ fn the_log_tells_what_happens_by_ids() {
     client.post(&format!("/agent/v1/sessions/{session}/events"), done);
     client.post("/aaep/v1/subscriptions", FROM_THE_FUTURE);
     let lines: Vec<serde_json::Value> = hub
-        .last_words()
+        .stop_and_read_log()
         .iter()
         .map(|line| serde_json::from_str(line).unwrap_or_else(|_| panic!("{line}")))
         .collect();
@@ -209,7 +211,7 @@ fn a_flood_does_not_fill_the_log() {
     let request = |more: &str| format!("GET /aaep/v1/events HTTP/1.1\r\nHost: {}\r\n{more}\r\n", hub.address);
     let flood = request("").repeat(499) + &request("Connection: close\r\n");
     assert_eq!(hub.client().raw(flood.as_bytes()).matches("HTTP/1.1 401 ").count(), 500);
-    let lines = hub.last_words();
+    let lines = hub.stop_and_read_log();
     let refused = lines.iter().filter(|line| line.contains(" login.refused ")).count();
     let left_out: usize = lines
         .iter()

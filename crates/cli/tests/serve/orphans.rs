@@ -4,8 +4,10 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::agent_ws::Agent;
-use crate::hub::{CAN_REPLY, Ear, Hub, QUESTION};
+use crate::serve::agent_ws::Agent;
+use testing::http::EventStream;
+use testing::hub::Hub;
+use testing::messages::{CAN_REPLY, QUESTION};
 
 /// Without signs of life, so that who waits in vain learns so.
 fn start(folder: &Path) -> Hub {
@@ -15,7 +17,7 @@ fn start(folder: &Path) -> Hub {
 }
 
 /// The next event that is so.
-fn until(ear: &mut Ear, is: impl Fn(&str, &Value) -> bool) -> (String, Value) {
+fn until(ear: &mut EventStream, is: impl Fn(&str, &Value) -> bool) -> (String, Value) {
     loop {
         let (kind, id, event) = ear.next();
         if is(&kind, &event) {

@@ -1,12 +1,13 @@
 //! The listening page, as a browser gets it: what is given, with which headers, and that nothing else is.
 
-use crate::hub::{Answer, Hub};
-use crate::sign_in::sign_in;
-use crate::tokens::token;
+use crate::serve::sign_in::sign_in;
+use crate::serve::tokens::token;
+use testing::http::Response;
+use testing::hub::Hub;
 
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'";
 
-fn header<'a>(answer: &'a Answer, name: &str) -> &'a str {
+fn header<'a>(answer: &'a Response, name: &str) -> &'a str {
     let found = answer.head.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": "));
     found.unwrap_or_else(|| panic!("no {name} in {answer:?}"))
 }
@@ -127,7 +128,7 @@ fn everybody_gets_the_page_but_only_who_signs_in_hears() {
     let page = client.with(&format!("Cookie: {cookie}"));
     assert_eq!(page.get("/").status, 200);
     let page = page.with(&format!("Origin: http://{}", hub.address));
-    page.subscribe(crate::hub::CAN_REPLY);
+    page.subscribe(testing::messages::CAN_REPLY);
 }
 
 #[test]
@@ -148,7 +149,7 @@ fn a_hub_that_was_handed_no_page_has_none() {
         .block_on(async { sayso::Hub::embedded().agent("bank").listen("127.0.0.1:0").open().unwrap() });
     let address = hub.address().unwrap().to_string();
     for path in ["/", "/page/main.js"] {
-        let answer = crate::hub::Client::of(&address).get(path);
+        let answer = testing::http::Client::of(&address).get(path);
         assert_eq!(answer.status, 404, "{path}: {answer:?}");
     }
 }

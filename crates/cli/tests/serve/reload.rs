@@ -5,11 +5,12 @@ use std::process::Command;
 
 use serde_json::json;
 
-use crate::agent_ws::Agent;
-use crate::hub::{CAN_REPLY, Hub};
-use crate::sign_in::sign_in;
-use crate::tokens::token;
-use crate::websocket::{PROTOCOL, Socket};
+use crate::serve::agent_ws::Agent;
+use crate::serve::sign_in::sign_in;
+use crate::serve::tokens::token;
+use crate::serve::websocket::{PROTOCOL, Socket};
+use testing::hub::Hub;
+use testing::messages::CAN_REPLY;
 
 const ADA: [&str; 4] = ["--role", "listener", "--name", "ada"];
 const BEN: [&str; 4] = ["--role", "listener", "--name", "ben"];
@@ -66,7 +67,7 @@ fn a_new_token_is_known_and_a_removed_one_ends_all_that_it_opened() {
     let mut his_ear = bearer(&ben).listen(&his, None);
     let authorization = format!("Bearer {ben}");
     let mut his_socket = Socket::connect(&hub, &[PROTOCOL, ("Authorization", &authorization)]).unwrap();
-    his_socket.say(&crate::messages::request(CAN_REPLY));
+    his_socket.say(&testing::messages::request(CAN_REPLY));
     assert_eq!(his_socket.next()["type"], "subscription.accepted");
     let cookie = sign_in(&hub, &ben);
     let page =
@@ -262,7 +263,7 @@ fn a_terminal_that_is_closed_ends_the_hub_as_before() {
 fn making_a_token_says_how_a_hub_that_runs_learns_of_it() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("tokens");
-    let made = crate::sayso::sayso(
+    let made = testing::cli::sayso(
         &["token", "new", "--tokens", file.to_str().unwrap(), "--role", "listener", "--name", "ada"],
         "",
     );

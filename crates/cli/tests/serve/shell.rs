@@ -5,7 +5,9 @@ use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
 
-use crate::hub::{CAN_REPLY, Ear, Hub, address_of_its_own};
+use testing::http::EventStream;
+use testing::hub::{Hub, reserved_address};
+use testing::messages::CAN_REPLY;
 
 fn script() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/curl.sh")
@@ -24,7 +26,7 @@ fn said(output: &Output) -> (Option<i32>, String, String) {
 }
 
 /// Everything up to an event of that type.
-fn until(ear: &mut Ear, kind: &str, heard: &mut Vec<Value>) -> Value {
+fn until(ear: &mut EventStream, kind: &str, heard: &mut Vec<Value>) -> Value {
     loop {
         let (is, _, event) = ear.next();
         heard.push(event.clone());
@@ -106,7 +108,7 @@ fn the_agent_in_shell_says_that_it_was_stopped() {
 #[test]
 fn the_agent_in_shell_says_in_plain_words_why_it_cannot() {
     // Nobody is there.
-    let free = address_of_its_own();
+    let free = reserved_address();
     let (code, _, why) = said(&agent(&format!("http://{free}")).output().unwrap());
     assert_eq!(code, Some(2), "{why}");
     assert!(why.starts_with(&format!("There is no hub at http://{free}")), "{why}");

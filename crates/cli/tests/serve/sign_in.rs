@@ -2,8 +2,10 @@
 
 use std::path::Path;
 
-use crate::hub::{Answer, CAN_REPLY, Client, Hub};
-use crate::tokens::token;
+use crate::serve::tokens::token;
+use testing::http::{Client, Response};
+use testing::hub::Hub;
+use testing::messages::CAN_REPLY;
 
 const FORM: &str = "Content-Type: application/x-www-form-urlencoded";
 const JSON: &str = "Content-Type: application/json";
@@ -13,7 +15,7 @@ fn json(token: &str) -> String {
 }
 
 /// The cookie that a browser would send from then on.
-fn cookie_of(answer: &Answer) -> String {
+fn cookie_of(answer: &Response) -> String {
     let line = answer.head.lines().find_map(|line| line.strip_prefix("Set-Cookie: "));
     line.unwrap_or_else(|| panic!("{answer:?}")).split(';').next().unwrap().to_owned()
 }

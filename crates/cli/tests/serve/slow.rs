@@ -5,8 +5,10 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::time::{Duration, Instant};
 
-use crate::hub::{CAN_REPLY, Client, Hub};
-use crate::messages::renegotiate;
+use testing::http::Client;
+use testing::hub::Hub;
+use testing::messages::CAN_REPLY;
+use testing::messages::renegotiate;
 
 /// Sends the beginning, then a byte of the rest whenever nothing has come back for a while; returns what came before the
 /// other side ended it.
@@ -146,7 +148,7 @@ fn a_connection_that_is_half_closed_gets_its_answer_and_one_cut_off_changes_noth
     stream.read_to_string(&mut answer).unwrap();
     assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
     // A reply that is whole but for its last byte is no reply.
-    let reply = crate::messages::reply(&subscription, &token, "accept");
+    let reply = testing::messages::reply(&subscription, &token, "accept");
     for cut in [1, reply.len() / 2, reply.len()] {
         let mut stream = client.connect();
         let head = format!("POST /aaep/v1/replies HTTP/1.1\r\n{host}Content-Length: {}\r\n\r\n", reply.len());

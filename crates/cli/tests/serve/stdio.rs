@@ -5,8 +5,9 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use serde_json::{Value, json};
 
-use crate::hub::{CAN_REPLY, Client};
-use crate::messages::{FROM_THE_FUTURE, close, kind, renegotiate, reply, request};
+use testing::http::Client;
+use testing::messages::CAN_REPLY;
+use testing::messages::{FROM_THE_FUTURE, close, kind, renegotiate, reply, request};
 
 pub(crate) struct Parent {
     child: Child,

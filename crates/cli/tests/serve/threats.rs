@@ -3,9 +3,11 @@
 
 use serde_json::Value;
 
-use crate::hub::{Answer, CAN_REPLY, Client, Ear, Hub, QUESTION};
-use crate::messages::{close, renegotiate, reply};
-use crate::tokens::token;
+use crate::serve::tokens::token;
+use testing::http::{Client, EventStream, Response};
+use testing::hub::Hub;
+use testing::messages::{CAN_REPLY, QUESTION};
+use testing::messages::{close, renegotiate, reply};
 
 /// A bank that has asked Ada for consent; a post office; Eve, who hears only the post; and Oda, who only watches.
 struct Scene {
@@ -17,7 +19,7 @@ struct Scene {
     eve: Client,
     oda: Client,
     adas: String,
-    ear: Ear,
+    ear: EventStream,
     session: String,
     token: String,
 }
@@ -46,11 +48,11 @@ impl Scene {
         Self { hub, _folder: folder, bank, post, ada, eve, oda, adas, ear, session, token }
     }
 
-    fn publish(&self, event: &str) -> Answer {
+    fn publish(&self, event: &str) -> Response {
         self.bank.post(&format!("/agent/v1/sessions/{}/events", self.session), event)
     }
 
-    fn status(&self) -> Answer {
+    fn status(&self) -> Response {
         self.bank.get(&format!("/agent/v1/sessions/{}/replies/{}", self.session, self.token))
     }
 
@@ -208,7 +210,7 @@ fn t6_nobody_is_let_in_as_somebody_else() {
         let path = format!("/agent/v1/sessions/{}/confirmations", scene.session);
         assert_eq!(listener.post(&path, QUESTION).status, 404);
     }
-    assert_eq!(scene.bank.post("/aaep/v1/subscriptions", &crate::messages::request(CAN_REPLY)).status, 403);
+    assert_eq!(scene.bank.post("/aaep/v1/subscriptions", &testing::messages::request(CAN_REPLY)).status, 403);
     scene.is_open();
 }
 
@@ -280,7 +282,7 @@ fn a_page_of_another_origin_neither_reads_nor_answers() {
     for origin in ["https://evil.example", "null", "http://127.0.0.1", "http://localhost:1"] {
         let page = scene.ada.with(&format!("Origin: {origin}"));
         let plain = page.with("Content-Type: text/plain");
-        let kept_out = |answer: &Answer| {
+        let kept_out = |answer: &Response| {
             assert_eq!(answer.status, 403, "{origin}: {answer:?}");
             assert!(!answer.head.to_lowercase().contains("access-control-"), "{answer:?}");
         };

@@ -12,10 +12,11 @@ use rustls::{ClientConfig, ClientConnection, ProtocolVersion, RootCertStore, Str
 use serde_json::Value;
 use tungstenite::{ClientRequestBuilder, Message};
 
-use crate::hub::{CAN_REPLY, Hub, QUESTION};
-use crate::messages::{kind, reply, request};
-use crate::reload::reload;
-use crate::tokens::token;
+use crate::serve::reload::reload;
+use crate::serve::tokens::token;
+use testing::hub::Hub;
+use testing::messages::{CAN_REPLY, QUESTION};
+use testing::messages::{kind, reply, request};
 
 struct Certificate {
     der: CertificateDer<'static>,
@@ -150,7 +151,7 @@ fn a_question_is_heard_and_answered_under_tls() {
     certificate.post(&hub, "/aaep/v1/replies", &reply(subscription, &token, "accept"));
     assert_eq!(certificate.decision(&hub, &session, &token)["decision"], "accept");
     assert_eq!(next(&mut ear)["extensions"]["sayso"]["decision"], "accept");
-    let close = crate::messages::close(subscription);
+    let close = testing::messages::close(subscription);
     certificate.post(&hub, "/aaep/v1/replies", &close);
     let mut rest = String::new();
     ear.read_to_string(&mut rest).unwrap();
@@ -399,7 +400,7 @@ fn who_writes_the_wrong_scheme_is_told_which_is_right() {
         (format!("http://{}", secure.address), "it speaks TLS; write https:// in place of http://"),
         (format!("https://{}", plain.address), "it does not speak TLS; write http:// in place of https://"),
     ] {
-        let ended = crate::sayso::sayso(&["listen", &url], "");
+        let ended = testing::cli::sayso(&["listen", &url], "");
         assert_eq!(ended.code, 2, "{}", ended.err);
         assert!(ended.err.contains(right), "{}", ended.err);
     }

@@ -2,7 +2,8 @@
 
 use std::process::Command;
 
-use crate::hub::{CAN_REPLY, Hub};
+use testing::hub::Hub;
+use testing::messages::CAN_REPLY;
 
 pub(crate) fn token(file: &str, rest: &[&str]) -> String {
     let made = Command::new(env!("CARGO_BIN_EXE_sayso"))

@@ -9,8 +9,9 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::hub::{CAN_REPLY, Hub};
-use crate::messages::{FROM_THE_FUTURE, close, kind, renegotiate, reply, request};
+use testing::hub::Hub;
+use testing::messages::CAN_REPLY;
+use testing::messages::{FROM_THE_FUTURE, close, kind, renegotiate, reply, request};
 
 pub(crate) struct Place {
     _folder: tempfile::TempDir,

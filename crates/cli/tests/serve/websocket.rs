@@ -5,9 +5,10 @@ use std::net::TcpStream;
 use serde_json::Value;
 use tungstenite::{ClientRequestBuilder, Error, Message, WebSocket};
 
-use crate::hub::{CAN_REPLY, Hub};
-use crate::messages::{FROM_THE_FUTURE, close, kind, renegotiate, reply, request};
-use crate::tokens::token;
+use crate::serve::tokens::token;
+use testing::hub::Hub;
+use testing::messages::CAN_REPLY;
+use testing::messages::{FROM_THE_FUTURE, close, kind, renegotiate, reply, request};
 
 pub(crate) struct Socket(pub(crate) WebSocket<TcpStream>);
 
@@ -220,7 +221,7 @@ fn only_who_is_let_in_and_speaks_the_protocol_is_upgraded() {
     assert_eq!(Socket::connect(&closed, &[PROTOCOL]).err(), Some(401));
     let bearer = format!("Bearer {token}");
     assert!(Socket::connect(&closed, &[PROTOCOL, ("Authorization", &bearer)]).is_ok());
-    let cookie = crate::sign_in::sign_in(&closed, &token);
+    let cookie = crate::serve::sign_in::sign_in(&closed, &token);
     let origin = format!("http://{}", closed.address);
     assert!(Socket::connect(&closed, &[PROTOCOL, ("Cookie", &cookie), ("Origin", &origin)]).is_ok());
     assert_eq!(

@@ -2,9 +2,10 @@
 
 use serde_json::json;
 
-use crate::agent_ws::Agent;
-use crate::hub::{CAN_REPLY, Hub};
-use crate::tokens::token;
+use crate::serve::agent_ws::Agent;
+use crate::serve::tokens::token;
+use testing::hub::Hub;
+use testing::messages::CAN_REPLY;
 
 #[test]
 fn a_question_that_is_taken_back_is_refused_and_everybody_is_told() {

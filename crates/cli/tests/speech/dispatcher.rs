@@ -10,7 +10,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use crate::person::Person;
+use testing::terminal::Person;
 
 /// Nothing takes longer that comes at all.
 const PATIENCE: Duration = Duration::from_mins(2);

@@ -1,8 +1,8 @@
 //! Silence and pace, as the person wants them.
 
 use crate::dispatcher::{Dispatcher, Told};
-use crate::hub::Hub;
-use crate::person::{Agent, Person};
+use testing::hub::Hub;
+use testing::terminal::{Agent, Person};
 
 #[test]
 fn enter_alone_stops_speech_and_answers_nothing() {

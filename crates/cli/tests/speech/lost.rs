@@ -1,8 +1,8 @@
 //! No dispatcher, or one that goes away.
 
 use crate::dispatcher::{Dispatcher, Program};
-use crate::hub::Hub;
-use crate::person::{Agent, Person};
+use testing::hub::Hub;
+use testing::terminal::{Agent, Person};
 
 /// Listens where there is no dispatcher, with the programs of this folder only.
 fn person(address: &str, programs: &std::path::Path) -> Person {

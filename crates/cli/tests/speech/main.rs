@@ -10,18 +10,9 @@
 )]
 
 mod dispatcher;
-#[path = "../serve/hub.rs"]
-#[allow(dead_code, reason = "shared with the tests of `serve`")]
-mod hub;
 mod keys;
 mod lost;
-#[path = "../serve/messages.rs"]
-#[allow(dead_code, reason = "shared with the tests of `serve`")]
-mod messages;
 mod order;
-#[path = "../listen/person.rs"]
-#[allow(dead_code, reason = "shared with the tests of `listen`")]
-mod person;
 mod sound;
 mod studio;
 mod tape;

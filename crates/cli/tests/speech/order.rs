@@ -1,8 +1,9 @@
 //! One announcement at a time, the critical first.
 
 use crate::dispatcher::{Dispatcher, Told};
-use crate::hub::{CAN_REPLY, Hub};
-use crate::person::Agent;
+use testing::hub::Hub;
+use testing::messages::CAN_REPLY;
+use testing::terminal::Agent;
 
 const ASK: &str = "ask: Question 1, from local: May I send 5 euro to Ben?";
 

@@ -1,9 +1,9 @@
 //! What is heard: a session, spoken by a real speech-dispatcher with espeak-ng, and recorded.
 
-use crate::hub::Hub;
-use crate::person::{Agent, Person};
 use crate::studio::Studio;
 use crate::tape::{RATE, Tape};
+use testing::hub::Hub;
+use testing::terminal::{Agent, Person};
 
 /// Rather fast, so that the test is; faster than that, espeak-ng does not say the same twice alike.
 const PACE: i8 = 30;

@@ -1,11 +1,11 @@
 //! Whatever is thrown at it: a clear finding, the right exit code; never a panic, a hang or a silent pass.
 
-use crate::events::{lines, started, thinking};
-use crate::sayso::{Ended, sayso};
+use crate::validate::events::{lines, started, thinking};
+use testing::cli::{Finished, sayso};
 
 /// The input is refused with exactly these findings, each by the beginning of its line and a part of its words.
 #[track_caller]
-fn refused(input: impl AsRef<[u8]> + Sync, expected: &[(&str, &str)]) -> Ended {
+fn refused(input: impl AsRef<[u8]> + Sync, expected: &[(&str, &str)]) -> Finished {
     let ended = sayso(&["validate"], &input);
     let shown = String::from_utf8_lossy(&input.as_ref()[..input.as_ref().len().min(300)]).into_owned();
     let findings = ended.findings();

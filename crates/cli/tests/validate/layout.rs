@@ -2,8 +2,8 @@
 
 use std::fs;
 
-use crate::events::{completed, lines, pretty, session, started, thinking, with_stray};
-use crate::sayso::sayso;
+use crate::validate::events::{completed, lines, pretty, session, started, thinking, with_stray};
+use testing::cli::sayso;
 
 const GOOD: &str = "3 events, 1 sessions: 0 errors, 0 warnings";
 
@@ -214,7 +214,7 @@ fn a_file_name_may_be_any_bytes() {
         println!("skipped: this file system refuses such a name: {error}");
         return;
     }
-    let ended = crate::sayso::ended(crate::sayso::command(&["validate"]).arg(&file).output().unwrap());
+    let ended = testing::cli::ended(testing::cli::command(&["validate"]).arg(&file).output().unwrap());
     assert!(ended.findings()[0].contains("odd\u{FFFD}\\u{1b}[31m.jsonl:4: error"), "{}", ended.out);
     assert_eq!((ended.code, ended.summary()), (1, "3 events, 1 sessions: 1 errors, 0 warnings"));
 }

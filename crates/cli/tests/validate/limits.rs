@@ -2,8 +2,8 @@
 
 use std::io::{self, Write};
 
-use crate::events::{completed, event, lines, started, thinking, with_stray};
-use crate::sayso::{sayso, sayso_fed};
+use crate::validate::events::{completed, event, lines, started, thinking, with_stray};
+use testing::cli::{sayso, sayso_fed};
 
 const HUGE: usize = 100 * 1024 * 1024;
 const TOO_LONG: &str = "error AAEP-3.9-9 : it is longer than 1114112 bytes and was skipped; what is beyond the limits \

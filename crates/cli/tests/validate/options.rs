@@ -1,7 +1,7 @@
 //! What each option changes.
 
-use crate::events::{completed, lines, started, thinking, with_stray};
-use crate::sayso::sayso;
+use crate::validate::events::{completed, lines, started, thinking, with_stray};
+use testing::cli::sayso;
 
 const REPLY: &str = r#"{"type":"confirmation.reply","reply_token":"rpl_0123456789abcdef","decision":"accept","subscription_id":"sub_1","timestamp":"2026-06-30T14:22:26.014Z","mood":"good"}"#;
 

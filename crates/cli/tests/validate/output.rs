@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use crate::events::{completed, lines, session, started, with_stray};
-use crate::sayso::sayso;
+use crate::validate::events::{completed, lines, session, started, with_stray};
+use testing::cli::sayso;
 
 #[test]
 fn a_lawful_session_prints_only_the_closing_line() {

@@ -4,8 +4,8 @@ use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Command, Stdio};
 
-use crate::events::{lines, with_stray};
-use crate::sayso::{command, ended, sayso};
+use crate::validate::events::{lines, with_stray};
+use testing::cli::{command, ended, sayso};
 
 #[test]
 fn a_missing_file_is_named_and_the_others_are_judged() {

@@ -2,10 +2,10 @@
 
 use serde_json::json;
 
-use crate::hub::Client;
 use crate::sse::Listener;
 use crate::stage::{Stage, can_reply, people, question, reply, request};
 use crate::wire::{Back, Heard, Kind, Sign, Wire};
+use testing::http::Client;
 
 pub(crate) fn the_hub_stops_and_the_question_stays_open(kind: Kind) {
     let mut stage = Stage::on_disk(kind);

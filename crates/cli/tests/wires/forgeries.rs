@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use crate::messages::renegotiate;
 use crate::stage::{Stage, after, can_reply, now, people, question, reply};
 use crate::wire::{Kind, Wire};
+use testing::messages::renegotiate;
 
 /// What was said before on this wire has been heard: answers come in order.
 pub(crate) fn wait_until_heard(wire: &mut dyn Wire, id: &str) {

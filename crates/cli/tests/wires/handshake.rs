@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
-use crate::messages::{FROM_THE_FUTURE, close, renegotiate};
 use crate::sse::Listener;
 use crate::stage::{Stage, accepted, can_reply, people, request};
 use crate::wire::{Heard, Kind, Sign, Wire};
+use testing::messages::{FROM_THE_FUTURE, close, renegotiate};
 
 pub(crate) fn every_capability_is_echoed(kind: Kind) {
     let mut stage = Stage::in_memory(kind);
@@ -227,7 +227,7 @@ pub(crate) fn the_listener_closes(kind: Kind) {
 /// Nobody can listen on it any more.
 fn is_no_more(stage: &Stage, kind: Kind, id: &str) {
     if kind.has_tokens() {
-        let client = crate::hub::Client::of(&stage.hub.address).bearer(&people().ada);
+        let client = testing::http::Client::of(&stage.hub.address).bearer(&people().ada);
         assert_eq!(client.get(&format!("/aaep/v1/events?subscription_id={id}")).status, 404);
     }
 }

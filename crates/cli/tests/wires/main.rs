@@ -15,12 +15,6 @@ mod answers;
 mod endings;
 mod forgeries;
 mod handshake;
-#[path = "../serve/hub.rs"]
-#[allow(dead_code, reason = "shared with the tests of `serve`")]
-mod hub;
-#[path = "../serve/messages.rs"]
-#[allow(dead_code, reason = "shared with the tests of `serve`")]
-mod messages;
 mod returning;
 mod shapes;
 mod slow;

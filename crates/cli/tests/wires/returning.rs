@@ -48,7 +48,7 @@ fn returns(kind: Kind, crash: bool) {
         stage.start_again();
     } else if !wire.lose() {
         // Its own way to be away: nobody is subscribed for a while.
-        wire.say(&crate::messages::close(&id));
+        wire.say(&testing::messages::close(&id));
         wire.sign();
     }
     stage.output(&session, "ond. Third. ", false);

@@ -5,9 +5,9 @@ use std::net::TcpStream;
 
 use serde_json::Value;
 
-use crate::hub::Client;
 use crate::stage::Hub;
 use crate::wire::{Back, Heard, Sign, Wire, sorted};
+use testing::http::Client;
 
 pub(crate) struct Listener {
     client: Client,

@@ -10,9 +10,9 @@ use std::time::Duration;
 use seal::UnixMillis;
 use serde_json::{Value, json};
 
-use crate::hub::Client;
 use crate::sse;
 use crate::wire::{Kind, Wire};
+use testing::http::Client;
 
 /// A hub as a child process.
 pub(crate) struct Hub {
@@ -259,7 +259,7 @@ pub(crate) fn accepted(answer: &Value) -> String {
 }
 
 pub(crate) fn request(capabilities: &Value) -> String {
-    crate::messages::request(&capabilities.to_string())
+    testing::messages::request(&capabilities.to_string())
 }
 
 /// What somebody who answers asks for.
@@ -269,7 +269,7 @@ pub(crate) fn can_reply() -> Value {
 
 /// A question whose yes cannot be taken back.
 pub(crate) fn question() -> Value {
-    serde_json::from_str(crate::hub::QUESTION).unwrap()
+    serde_json::from_str(testing::messages::QUESTION).unwrap()
 }
 
 pub(crate) fn now() -> String {

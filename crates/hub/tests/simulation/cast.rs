@@ -113,7 +113,7 @@ impl World {
             tokens.sort();
             tokens
         };
-        let Some(token) = self.chance.pick(&tokens).cloned() else { return };
+        let Some(token) = self.chance.choose(&tokens).cloned() else { return };
         let asked = &self.ledger.questions[&token];
         let (session, deadline) = (asked.session.clone(), asked.deadline);
         let mut named = subscription.to_owned();
@@ -149,7 +149,7 @@ impl World {
     fn extends(&mut self, at: usize, subscription: &str) {
         let mut tokens: Vec<_> = self.ledger.questions.keys().cloned().collect();
         tokens.sort();
-        let Some(token) = self.chance.pick(&tokens).cloned() else { return };
+        let Some(token) = self.chance.choose(&tokens).cloned() else { return };
         let stamp = aaep::Timestamp::from_unix_millis(self.now).unwrap();
         let text = format!(
             r#"{{"type":"sayso:deadline.extend","reply_token":"{token}","subscription_id":"{subscription}","timestamp":"{stamp}"}}"#
@@ -160,7 +160,7 @@ impl World {
 
     fn stops(&mut self, at: usize, subscription: &str) {
         let agent = self.chance.below(self.agents.len());
-        let talk = self.chance.pick(&self.agents[agent].sessions).cloned();
+        let talk = self.chance.choose(&self.agents[agent].sessions).cloned();
         let Some(talk) = talk else { return };
         let stamp = aaep::Timestamp::from_unix_millis(self.now).unwrap();
         let text = format!(
@@ -175,7 +175,7 @@ impl World {
         let at = self.chance.below(self.agents.len());
         let who = self.agents[at].who.clone();
         let recent = self.agents[at].sessions.len().saturating_sub(3);
-        let talk = self.chance.pick(&self.agents[at].sessions[recent..]).cloned();
+        let talk = self.chance.choose(&self.agents[at].sessions[recent..]).cloned();
         let key = self.chance.one_in(6).then(|| format!("key-{}", self.chance.below(6)));
         let Some(talk) = talk.filter(|_| !self.chance.one_in(25)) else {
             let person = PEOPLE[self.chance.below(PEOPLE.len())].to_owned();
@@ -212,7 +212,7 @@ impl World {
                 self.ask(&who, Command::Ask { session, text, clarify: true, key: None }, purpose);
             }
             6..8 => {
-                let Some((token, _)) = self.chance.pick(&talk.asked).cloned() else { return };
+                let Some((token, _)) = self.chance.choose(&talk.asked).cloned() else { return };
                 if self.chance.one_in(4) {
                     return self.ask(&who, Command::Withdraw { session, token }, Purpose::Other);
                 }
@@ -220,7 +220,7 @@ impl World {
                 self.ask(&who, Command::Wait { session, token, until }, Purpose::Other);
             }
             8 => {
-                let Some((token, mut amount)) = self.chance.pick(&talk.asked).cloned() else { return };
+                let Some((token, mut amount)) = self.chance.choose(&talk.asked).cloned() else { return };
                 if self.chance.one_in(4) {
                     amount.push('0');
                 }

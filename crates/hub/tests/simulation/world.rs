@@ -8,16 +8,16 @@ use hub::delivery::{Lane, LaneLimits};
 use hub::{Core, LaneId, Limits, ListenerId, Principal};
 use seal::UnixMillis;
 
-use crate::simulation::chance::Chance;
 use crate::simulation::ear::Ear;
 use crate::simulation::ledger::Ledger;
 use crate::support::{Disk, START, text_of};
+use testing::random::Random;
 
 pub(crate) struct World {
     pub(crate) core: Core,
     pub(crate) disk: Disk,
     pub(crate) ledger: Ledger,
-    pub(crate) chance: Chance,
+    pub(crate) chance: Random,
     pub(crate) now: UnixMillis,
     pub(crate) ears: Vec<Ear>,
     pub(crate) agents: Vec<Agent>,
@@ -91,7 +91,7 @@ const LANE: LaneLimits = LaneLimits { frames: 300, bytes: 1024 * 1024, merge: 10
 impl World {
     pub(crate) fn new(seed: u64) -> Self {
         let disk = Disk::default();
-        let mut chance = Chance::new(seed);
+        let mut chance = Random::new(seed);
         Self {
             core: core(&disk, &mut chance, START),
             disk,
@@ -269,8 +269,8 @@ impl World {
     }
 }
 
-fn core(disk: &Disk, chance: &mut Chance, now: UnixMillis) -> Core {
-    let mut random = Chance::new(chance.next());
+fn core(disk: &Disk, chance: &mut Random, now: UnixMillis) -> Core {
+    let mut random = Random::new(chance.next());
     let fill = move |bytes: &mut [u8]| bytes.fill_with(|| random.next().to_le_bytes()[0]);
     Core::new(Box::new(disk.clone()), Producer::new("hub"), LIMITS, fill, now).unwrap()
 }

@@ -14,6 +14,8 @@ use hub::delivery::{Cursor, Frame, Lane, LaneLimits, Next};
 use hub::{Core, LaneId, Limits, LineId, ListenerId, Principal};
 use seal::UnixMillis;
 
+use testing::random;
+
 pub(crate) use cast::{REPLIES, THINK, TRANSFER, agent, call, listener, observer, text_of, types};
 pub(crate) use disk::{Disk, Seen};
 
@@ -50,7 +52,8 @@ impl Stage {
     }
 
     pub(crate) fn with(limits: &Limits, disk: Disk, now: UnixMillis) -> Self {
-        let core = Core::new(Box::new(disk.clone()), Producer::new("hub"), *limits, random(7), now).unwrap();
+        let core =
+            Core::new(Box::new(disk.clone()), Producer::new("hub"), *limits, random::bytes(7), now).unwrap();
         Self {
             core,
             disk,
@@ -69,7 +72,7 @@ impl Stage {
     /// The hub is gone and starts again, on the same disk.
     pub(crate) fn crash(&mut self) {
         self.seed += 1;
-        let random = random(self.seed.wrapping_mul(0x9E37_79B9_7F4A_7C15));
+        let random = random::bytes(self.seed.wrapping_mul(0x9E37_79B9_7F4A_7C15));
         self.core =
             Core::new(Box::new(self.disk.clone()), Producer::new("hub"), Limits::default(), random, self.now)
                 .unwrap();
@@ -291,15 +294,5 @@ impl Stage {
     pub(crate) fn status(&mut self, who: &Principal, session: &str, token: &str) -> Answer {
         let command = Command::Wait { session: session.into(), token: token.into(), until: self.now };
         self.ask_hub(who, command)
-    }
-}
-
-/// Bytes that are the same each time.
-fn random(mut state: u64) -> impl FnMut(&mut [u8]) + Send + 'static {
-    move |bytes| {
-        for byte in bytes {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            *byte = u8::try_from((state >> 33) & 0xff).unwrap();
-        }
     }
 }

@@ -121,7 +121,7 @@ fn open_sessions_stay(ground: &dyn Ground) {
     journal = ground.after_crash(journal);
     journal.commit(&[event_at(101, "s3", "e101", 101), ended("s3")]).unwrap();
     assert_eq!(trim(&mut *journal, &keep, UnixMillis::new(YEAR)).events, 11);
-    assert_eq!(positions(&mut *journal), []);
+    assert!(positions(&mut *journal).is_empty());
 }
 
 fn positions_go_on(ground: &dyn Ground) {

@@ -2,7 +2,7 @@
 
 use journal::{Entry, Error, Journal, Position, Retention};
 use proptest::prelude::*;
-use proptest::test_runner::{Config, RngSeed, TestRunner};
+use proptest::test_runner::TestRunner;
 use seal::UnixMillis;
 
 use crate::Behaviour;
@@ -27,13 +27,6 @@ enum Step {
 }
 
 fn like_the_model(ground: &dyn Ground) {
-    let number = |name| std::env::var(name).ok().and_then(|value| value.parse::<u32>().ok()).unwrap_or(1);
-    let config = Config {
-        cases: 60 * number("PROPERTY_TIMES"),
-        rng_seed: RngSeed::Fixed(u64::from(number("PROPERTY_SEED"))),
-        failure_persistence: None,
-        ..Config::default()
-    };
     let steps = proptest::collection::vec(
         prop_oneof![
             12 => proptest::collection::vec(any::<Choice>(), 0..7).prop_map(Step::Batch),
@@ -43,7 +36,7 @@ fn like_the_model(ground: &dyn Ground) {
         ],
         0..60,
     );
-    let outcome = TestRunner::new(config).run(&steps, |steps| follow(ground, &steps));
+    let outcome = TestRunner::new(testing::property::cases(60)).run(&steps, |steps| follow(ground, &steps));
     if let Err(error) = outcome {
         panic!("{error}");
     }

@@ -3,11 +3,11 @@
 
 use serde_json::Value;
 
-use crate::sayso::Ended;
-use crate::talk::{DEMOS, OTHER_DEMOS, Talk, demo};
+use crate::asp::talk::{DEMOS, OTHER_DEMOS, Talk, demo};
+use testing::cli::Finished;
 
 #[track_caller]
-fn named(run: &Ended, line: usize, what: &str) {
+fn named(run: &Finished, line: usize, what: &str) {
     assert_eq!((run.code, &*run.err), (1, ""), "{what}: {}", run.out);
     assert!(run.out.starts_with(&format!("stdin:{line}: error ")), "{what}, line {line}: {}", run.out);
     assert_eq!(run.out.lines().count(), 1, "{what}: {}", run.out);

@@ -11,7 +11,7 @@ use asp::message::{Authenticator, Sealed};
 use serde_json::Value;
 
 use super::{CHAINS, Chain};
-use crate::talk::{OTHER_DEMOS, own_talk};
+use crate::asp::talk::{OTHER_DEMOS, own_talk};
 
 const SEALS: [&str; 4] =
     ["/sender/dpopProof", "/integrity/hash", "/integrity/signature", "/integrity/previousHash"];

@@ -8,7 +8,7 @@ use seal::{Digest, Keys};
 use serde_json::Value;
 
 use super::{CHAINS, Chain};
-use crate::talk::{BUYER, Dice, SELLER, actor, own_talk};
+use crate::asp::talk::{BUYER, Dice, SELLER, actor, own_talk};
 
 /// The same message, sealed by these keys.
 fn signed_anew(message: &Sealed, keys: &Keys) -> String {

@@ -22,7 +22,7 @@ use asp::message::{Authenticator, Cards, Sealed};
 use asp::session::{Judgement, Rules};
 use asp::{Admission, Card, Limits, Record};
 
-use crate::talk::{DEMOS, Talk};
+use crate::asp::talk::{DEMOS, Talk};
 
 /// A transcript that verifies, taken apart.
 struct Chain {

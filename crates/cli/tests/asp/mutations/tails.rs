@@ -1,6 +1,6 @@
 //! Exhaustive, through the binary: every transcript cut after every message is whole as far as it goes.
 
-use crate::talk::{DEMOS, trace};
+use crate::asp::talk::{DEMOS, trace};
 
 #[test]
 fn a_cut_tail_leaves_a_session_that_is_still_open() {

@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 use tungstenite::Message;
 
 use super::{Agent, END, UNKNOWN, event, question, start};
-use crate::hub::Hub;
-use crate::tokens::token;
+use crate::serve::tokens::token;
+use testing::hub::Hub;
 
 #[test]
 fn what_is_no_call_is_told_so_and_the_socket_goes_on() {

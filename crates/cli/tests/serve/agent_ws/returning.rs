@@ -3,7 +3,8 @@
 use serde_json::{Value, json};
 
 use super::{Agent, CALL, event, question, start, stop, with_key};
-use crate::hub::{CAN_REPLY, Hub, QUESTION};
+use testing::hub::Hub;
+use testing::messages::{CAN_REPLY, QUESTION};
 
 #[test]
 fn nothing_is_lost_between_two_connections() {

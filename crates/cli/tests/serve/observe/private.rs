@@ -2,8 +2,9 @@
 
 use serde_json::json;
 
-use crate::hub::{Client, Hub};
-use crate::tokens::token;
+use crate::serve::tokens::token;
+use testing::http::Client;
+use testing::hub::Hub;
 
 pub(super) const SECRET: &str = "Xylophon";
 
@@ -87,7 +88,7 @@ fn lived(arguments: &[&str]) -> (Vec<String>, String) {
     a_life_full_of_secrets(&client.bearer(&agent), &client.bearer(&listener));
     let page = client.bearer(&admin).get("/metrics").body;
     let said = hub.said.clone();
-    let lines: Vec<String> = said.into_iter().chain(hub.last_words()).collect();
+    let lines: Vec<String> = said.into_iter().chain(hub.stop_and_read_log()).collect();
     for secret in [&agent, &listener, &admin] {
         assert!(!lines.iter().any(|line| line.contains(secret)), "a token is in the log: {lines:#?}");
     }

@@ -13,13 +13,13 @@ const LOOK: Duration = Duration::from_millis(25);
 
 /// What the browser complained about, and in which matter: `javascript`, `security`, `network`, `console` …
 #[derive(Clone, Debug)]
-pub(crate) struct Complaint {
-    pub(crate) about: String,
-    pub(crate) text: String,
+pub struct Complaint {
+    pub about: String,
+    pub text: String,
 }
 
 /// An open page. It stays when this is dropped, and goes with its browser.
-pub(crate) struct Page {
+pub struct Page {
     line: Line,
     complaints: Vec<Complaint>,
     arrived: bool,
@@ -41,14 +41,14 @@ impl Page {
     }
 
     /// Gives any command of the protocol.
-    pub(crate) fn call(&mut self, method: &str, parameters: &Value) -> Value {
+    pub fn call(&mut self, method: &str, parameters: &Value) -> Value {
         let result = self.line.call(method, parameters);
         self.listen(Duration::ZERO);
         result
     }
 
     /// Goes to an address, and waits until its document is there.
-    pub(crate) fn go(&mut self, url: &str) {
+    pub fn go(&mut self, url: &str) {
         // What is asked of a page that is about to go may never be answered, so it is told when the next one is there.
         self.listen(Duration::ZERO);
         self.arrived = false;
@@ -58,7 +58,7 @@ impl Page {
     }
 
     /// Loads the page again.
-    pub(crate) fn reload(&mut self) {
+    pub fn reload(&mut self) {
         self.listen(Duration::ZERO);
         self.arrived = false;
         self.call("Page.reload", &json!({}));
@@ -74,7 +74,7 @@ impl Page {
     }
 
     /// The value of an expression in the page. A promise is waited for.
-    pub(crate) fn evaluate(&mut self, expression: &str) -> Value {
+    pub fn evaluate(&mut self, expression: &str) -> Value {
         self.try_evaluate(expression).unwrap_or_else(|why| panic!("{expression}: {why}"))
     }
 
@@ -88,7 +88,7 @@ impl Page {
     }
 
     /// Waits until an expression is true of the page.
-    pub(crate) fn wait(&mut self, condition: &str) {
+    pub fn wait(&mut self, condition: &str) {
         let until = Instant::now() + PATIENCE;
         let mut last = String::new();
         while Instant::now() < until {
@@ -108,18 +108,18 @@ impl Page {
     }
 
     /// Waits until the page shows this text.
-    pub(crate) fn shows(&mut self, text: &str) {
+    pub fn shows(&mut self, text: &str) {
         self.wait(&format!("document.body.innerText.includes({})", json!(text)));
     }
 
     /// What can be read of the element that this selector finds; nothing if there is none.
-    pub(crate) fn text(&mut self, selector: &str) -> Option<String> {
+    pub fn text(&mut self, selector: &str) -> Option<String> {
         let found = self.evaluate(&format!("document.querySelector({})?.innerText", json!(selector)));
         found.as_str().map(str::to_owned)
     }
 
     /// Presses the mouse in the middle of the element that this selector finds.
-    pub(crate) fn click(&mut self, selector: &str) {
+    pub fn click(&mut self, selector: &str) {
         let place = self.evaluate(&format!(
             "(() => {{ const found = document.querySelector({}); found.scrollIntoView({{ block: 'center' }});
                 const box = found.getBoundingClientRect();
@@ -134,19 +134,19 @@ impl Page {
     }
 
     /// Runs a script in the page, also where its policy forbids scripts of others.
-    pub(crate) fn run(&mut self, script: &str) {
+    pub fn run(&mut self, script: &str) {
         let answer = self.call("Runtime.evaluate", &json!({ "expression": script }));
         assert!(answer.get("exceptionDetails").is_none(), "{answer:#}");
     }
 
     /// Runs a script in every document that comes, before its own.
-    pub(crate) fn before(&mut self, script: &str) {
+    pub fn before(&mut self, script: &str) {
         self.call("Page.addScriptToEvaluateOnNewDocument", &json!({ "source": script }));
     }
 
     /// A place beside the page's own scripts, which sees the same document: what runs there neither disturbs the page nor is
     /// bound by its policy.
-    pub(crate) fn aside(&mut self, script: &str, expression: &str) -> Value {
+    pub fn aside(&mut self, script: &str, expression: &str) -> Value {
         let tree = self.call("Page.getFrameTree", &json!({}));
         let how = json!({ "frameId": tree["frameTree"]["frame"]["id"], "worldName": "aside", "grantUniveralAccess": true });
         let world = self.call("Page.createIsolatedWorld", &how);
@@ -160,17 +160,17 @@ impl Page {
     }
 
     /// From now on this page is given that for addresses that begin so, whatever is there. All else it gets from where it is.
-    pub(crate) fn serve(&mut self, url: &str, kind: &str, body: &[u8]) {
+    pub fn serve(&mut self, url: &str, kind: &str, body: &[u8]) {
         self.line.serve(url, served(kind, body), true);
     }
 
     /// As [`Self::serve`], for the next request only.
-    pub(crate) fn serve_once(&mut self, url: &str, kind: &str, body: &[u8]) {
+    pub fn serve_once(&mut self, url: &str, kind: &str, body: &[u8]) {
         self.line.serve(url, served(kind, body), false);
     }
 
     /// Takes a picture of the whole page, and returns where it is.
-    pub(crate) fn picture(&mut self, name: &str) -> PathBuf {
+    pub fn picture(&mut self, name: &str) -> PathBuf {
         // What is out of sight may not be drawn, so the window is made as high as the page for a moment.
         let (width, height, zoom) = self.size;
         let whole = self.evaluate("Math.min(document.documentElement.scrollHeight, 4000)").as_u64().unwrap();
@@ -184,12 +184,12 @@ impl Page {
     }
 
     /// Closes its window, as a person would.
-    pub(crate) fn close(mut self) {
+    pub fn close(mut self) {
         self.line.call("Page.close", &json!({}));
     }
 
     /// What the browser complained about since this was last asked.
-    pub(crate) fn complaints(&mut self) -> Vec<Complaint> {
+    pub fn complaints(&mut self) -> Vec<Complaint> {
         // What the page has done so far is told before this is answered.
         self.evaluate("0");
         self.listen(Duration::ZERO);

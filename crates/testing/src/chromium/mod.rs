@@ -17,10 +17,11 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-pub(crate) use line::PATIENCE;
-pub(crate) use media::Look;
-pub(crate) use page::Page;
+pub use line::PATIENCE;
+pub use media::Look;
+pub use page::Page;
 
+use crate::cli::binary;
 use line::Line;
 
 /// Where it knocks for commands, written by it into its profile.
@@ -53,7 +54,7 @@ const FLAGS: [&str; 21] = [
 ];
 
 /// A browser that runs until it is dropped.
-pub(crate) struct Browser {
+pub struct Browser {
     child: Child,
     line: Line,
     address: String,
@@ -61,7 +62,7 @@ pub(crate) struct Browser {
 }
 
 impl Browser {
-    pub(crate) fn start() -> Self {
+    pub fn start() -> Self {
         let profile = tempfile::tempdir().unwrap();
         #[allow(clippy::zombie_processes, reason = "it is waited for when the browser is dropped")]
         let mut child = Command::new("chromium")
@@ -78,12 +79,12 @@ impl Browser {
     }
 
     /// A page in a window of its own.
-    pub(crate) fn page(&mut self) -> Page {
+    pub fn page(&mut self) -> Page {
         self.open(&json!({ "url": "about:blank", "newWindow": true }))
     }
 
     /// A page of somebody who shares nothing with the others.
-    pub(crate) fn stranger(&mut self) -> Page {
+    pub fn stranger(&mut self) -> Page {
         let context = self.line.call("Target.createBrowserContext", &json!({}));
         let context = &context["browserContextId"];
         self.open(&json!({ "url": "about:blank", "newWindow": true, "browserContextId": context }))
@@ -131,8 +132,8 @@ fn door(child: &mut Child, file: &std::path::Path) -> (String, String) {
 }
 
 /// Where pictures go, for a person to look at: `target/browser`.
-pub(crate) fn pictures() -> PathBuf {
-    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).with_file_name("browser");
+pub fn pictures() -> PathBuf {
+    let folder = binary().ancestors().nth(2).unwrap().join("browser");
     std::fs::create_dir_all(&folder).unwrap();
     folder
 }

@@ -1,12 +1,5 @@
 //! `sayso serve`, driven as its users do: agents and listeners over HTTP, against the real binary.
 
-#![allow(
-    clippy::expect_used,
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a test says what went wrong by panicking"
-)]
-
 mod abuse;
 mod addresses;
 mod agent_api;
@@ -22,18 +15,14 @@ mod dialect;
 mod disk;
 mod durable;
 mod floods;
-mod hub;
 mod killed;
 mod life;
 mod limits;
 mod manifest;
-mod messages;
 mod observe;
 mod orphans;
 mod page;
 mod reload;
-#[path = "../sayso/mod.rs"]
-mod sayso;
 mod shell;
 mod sign_in;
 mod slow;

@@ -22,7 +22,7 @@ const GROUPS: [&str; 4] = ["generic", "none", "LabelText", "time"];
 impl Page {
     /// The tree, a line for each thing and its children indented: role, name, what else is said. Texts that follow each other
     /// are one.
-    pub(crate) fn tree(&mut self) -> String {
+    pub fn tree(&mut self) -> String {
         let answer = self.call("Accessibility.getFullAXTree", &json!({}));
         let nodes = answer["nodes"].as_array().unwrap();
         let by_id: HashMap<&str, &Value> =
@@ -36,7 +36,7 @@ impl Page {
     }
 
     /// What has the keyboard, as a screen reader would say it: its line of the tree.
-    pub(crate) fn focused(&mut self) -> String {
+    pub fn focused(&mut self) -> String {
         let element = self.call("Runtime.evaluate", &json!({ "expression": "document.activeElement" }));
         let how = json!({ "objectId": element["result"]["objectId"], "fetchRelatives": false });
         let answer = self.call("Accessibility.getPartialAXTree", &how);

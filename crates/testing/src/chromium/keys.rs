@@ -6,7 +6,7 @@ use super::Page;
 
 impl Page {
     /// Presses a key and lets it go: `Tab`, `Shift+Tab`, `Enter`, `Space`, `Escape`, `ArrowDown`, `Control+End`, `a`.
-    pub(crate) fn press(&mut self, chord: &str) {
+    pub fn press(&mut self, chord: &str) {
         let (held, name) = chord.rsplit_once('+').filter(|(_, name)| !name.is_empty()).unwrap_or(("", chord));
         let modifiers: u8 = held.split('+').filter(|word| !word.is_empty()).map(modifier).sum();
         let key = Key::named(name);
@@ -18,7 +18,7 @@ impl Page {
     }
 
     /// What comes of a key that is held down for long: it is pressed again by itself.
-    pub(crate) fn hold(&mut self, name: &str) {
+    pub fn hold(&mut self, name: &str) {
         let key = Key::named(name);
         let mut again = key.event("keyDown", 0, &key.text);
         again["autoRepeat"] = true.into();
@@ -27,7 +27,7 @@ impl Page {
     }
 
     /// Types a text, a key for each character.
-    pub(crate) fn write(&mut self, text: &str) {
+    pub fn write(&mut self, text: &str) {
         for character in text.chars() {
             self.press(&if character == ' ' { "Space".to_owned() } else { character.to_string() });
         }

@@ -9,26 +9,27 @@ use std::time::Duration;
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
 
-use crate::hub::Client;
+use crate::cli::binary;
+use crate::http::Client;
 
 /// Nothing takes longer that comes at all.
 const PATIENCE: Duration = Duration::from_mins(2);
 
 /// `sayso listen` in a pseudo-terminal of its own, which does not echo.
-pub(crate) struct Person {
+pub struct Person {
     child: Child,
     keyboard: File,
     screen: Receiver<Vec<u8>>,
     /// What was on the screen so far, byte for byte.
-    pub(crate) bytes: Vec<u8>,
+    pub bytes: Vec<u8>,
 }
 
 impl Person {
-    pub(crate) fn listens(address: &str, arguments: &[&str]) -> Self {
+    pub fn listens(address: &str, arguments: &[&str]) -> Self {
         Self::listens_as(address, arguments, |command| command)
     }
 
-    pub(crate) fn listens_as(
+    pub fn listens_as(
         address: &str,
         arguments: &[&str],
         with: impl FnOnce(&mut Command) -> &mut Command,
@@ -36,7 +37,7 @@ impl Person {
         Self::listens_at(&format!("http://{address}"), arguments, with)
     }
 
-    pub(crate) fn listens_at(
+    pub fn listens_at(
         url: &str,
         arguments: &[&str],
         with: impl FnOnce(&mut Command) -> &mut Command,
@@ -50,7 +51,7 @@ impl Person {
         let mut modes = tcgetattr(&slave).unwrap();
         modes.local_modes.remove(LocalModes::ECHO);
         tcsetattr(&slave, OptionalActions::Now, &modes).unwrap();
-        let mut command = Command::new(env!("CARGO_BIN_EXE_sayso"));
+        let mut command = Command::new(binary());
         command.args(["listen", url]).args(arguments).env_remove("SAYSO_TOKEN");
         let command = with(command.stdin(slave).stdout(terminal()).stderr(terminal()));
         #[allow(clippy::zombie_processes, reason = "it is waited for when the person is dropped")]
@@ -70,17 +71,17 @@ impl Person {
     }
 
     /// Types a line.
-    pub(crate) fn types(&mut self, line: &str) {
+    pub fn types(&mut self, line: &str) {
         self.keyboard.write_all(format!("{line}\n").as_bytes()).unwrap();
     }
 
     /// The end of what is typed.
-    pub(crate) fn types_no_more(&mut self) {
+    pub fn types_no_more(&mut self) {
         self.keyboard.write_all(&[4]).unwrap();
     }
 
     /// The next line on the screen.
-    pub(crate) fn next(&mut self) -> Option<String> {
+    pub fn next(&mut self) -> Option<String> {
         match self.screen.recv_timeout(PATIENCE) {
             Ok(line) => {
                 self.bytes.extend_from_slice(&line);
@@ -95,7 +96,7 @@ impl Person {
     }
 
     /// All lines up to the first with this in it.
-    pub(crate) fn hears(&mut self, part: &str) -> Vec<String> {
+    pub fn hears(&mut self, part: &str) -> Vec<String> {
         let mut lines = Vec::new();
         loop {
             let Some(line) = self.next() else { panic!("it ended without {part:?}: {lines:#?}") };
@@ -107,20 +108,20 @@ impl Person {
         }
     }
 
-    pub(crate) fn is_there(address: &str, arguments: &[&str]) -> Self {
+    pub fn is_there(address: &str, arguments: &[&str]) -> Self {
         let mut person = Self::listens(address, arguments);
         person.hears("Listening to");
         person
     }
 
     /// Sends it a signal.
-    pub(crate) fn signal(&self, signal: &str) {
+    pub fn signal(&self, signal: &str) {
         let id = self.child.id().to_string();
         assert!(Command::new("kill").args([signal, &id]).status().unwrap().success());
     }
 
     /// What is left on the screen, and the exit code.
-    pub(crate) fn ends(mut self) -> (Vec<String>, i32) {
+    pub fn ends(mut self) -> (Vec<String>, i32) {
         let mut lines = Vec::new();
         while let Some(line) = self.next() {
             lines.push(line);
@@ -137,34 +138,34 @@ impl Drop for Person {
 }
 
 /// An agent in the middle of a session.
-pub(crate) struct Agent {
-    pub(crate) client: Client,
-    pub(crate) session: String,
+pub struct Agent {
+    pub client: Client,
+    pub session: String,
 }
 
 impl Agent {
-    pub(crate) fn starts(client: Client) -> Self {
+    pub fn starts(client: Client) -> Self {
         let session = client.start();
         Self { client, session }
     }
 
-    pub(crate) fn says(&self, event: &str) {
+    pub fn says(&self, event: &str) {
         let answer = self.client.post(&format!("/agent/v1/sessions/{}/events", self.session), event);
         assert_eq!(answer.status, 200, "{answer:?}");
     }
 
-    pub(crate) fn writes(&self, text: &str, complete: bool) {
+    pub fn writes(&self, text: &str, complete: bool) {
         let path = format!("/agent/v1/sessions/{}/output?output_id=out_1&complete={complete}", self.session);
         let answer = self.client.post(&path, text);
         assert_eq!(answer.status, 200, "{answer:?}");
     }
 
-    pub(crate) fn asks(&self) -> String {
+    pub fn asks(&self) -> String {
         self.client.ask(&self.session)
     }
 
     /// What became of a question, after so many seconds at most.
-    pub(crate) fn waits(&self, token: &str, seconds: u32) -> String {
+    pub fn waits(&self, token: &str, seconds: u32) -> String {
         let path = format!("/agent/v1/sessions/{}/replies/{token}?wait={seconds}", self.session);
         self.client.get(&path).body
     }

@@ -1,34 +1,22 @@
 //! The rule book against judges that are not ours: the schemas, fixtures and examples that AAEP's authors published.
 //!
-//! They lie in `../shared`, beside the repository and not in it; without that folder these tests say so and pass.
+//! They lie in `../shared`, beside the repository and not in it; without that folder these tests print `skipped:` and return.
 
 #![allow(clippy::expect_used, clippy::panic, reason = "this is a test down to its last helper")]
 
-#[path = "oracle/broken.rs"]
 mod broken;
-#[path = "oracle/compounds.rs"]
 mod compounds;
-#[path = "oracle/decisions.rs"]
 mod decisions;
-#[path = "oracle/judge.rs"]
 mod judge;
-#[path = "oracle/lawful.rs"]
 mod lawful;
-#[path = "oracle/mutate.rs"]
 mod mutate;
-#[path = "oracle/pools.rs"]
 mod pools;
-#[path = "oracle/published.rs"]
 mod published;
-#[path = "oracle/random.rs"]
-mod random;
-#[path = "oracle/tally.rs"]
 mod tally;
-#[path = "oracle/values.rs"]
 mod values;
 
 use aaep::rule::Face;
-use judge::{Schemas, compact_type, errors, lines, shared};
+use judge::{Schemas, compact_type, errors, lines};
 use published::EXPECTED;
 use serde_json::{Value, json};
 use tally::Tally;
@@ -40,7 +28,7 @@ const EACH_OF_OURS: usize = 1000;
 
 #[test]
 fn the_published_schemas_and_the_rule_book_differ_only_where_a_decision_says_so() {
-    let Some(shared) = shared() else { return };
+    let Some(shared) = testing::published::folder() else { return };
     let published = Schemas::published(&shared);
     let tallies = on_threads(&lawful::published(), |number, lawful| {
         let mut tally = Tally::default();
@@ -94,7 +82,7 @@ fn our_schemas_accept_whatever_the_rule_book_accepts() {
 
 #[test]
 fn our_schemas_accept_nothing_that_the_published_ones_refuse() {
-    let Some(shared) = shared() else { return };
+    let Some(shared) = testing::published::folder() else { return };
     let published = Schemas::published(&shared);
     let ours = Schemas::ours();
     on_threads(&lawful::published(), |number, lawful| {
@@ -110,7 +98,7 @@ fn our_schemas_accept_nothing_that_the_published_ones_refuse() {
 
 #[test]
 fn every_published_document_gets_the_verdict_that_the_digest_gives_it() {
-    let Some(shared) = shared() else { return };
+    let Some(shared) = testing::published::folder() else { return };
     let documents = published::documents(&shared);
     let names: Vec<_> = documents.iter().map(|(name, _)| name.as_str()).collect();
     let expected: Vec<_> = EXPECTED.iter().map(|(name, ..)| *name).collect();
@@ -126,7 +114,7 @@ fn every_published_document_gets_the_verdict_that_the_digest_gives_it() {
 
 #[test]
 fn every_published_example_of_a_value_is_lawful_in_its_place() {
-    let Some(shared) = shared() else { return };
+    let Some(shared) = testing::published::folder() else { return };
     let lawful = lawful::published();
     let mut count = 0;
     for (name, schema) in published::schemas(&shared) {

@@ -1,48 +1,55 @@
-//! Runs the real binary and waits for its end.
+//! The real binary, run until it ends.
 
 use std::io::{self, Write};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 /// How a run ended.
-pub(crate) struct Ended {
-    pub(crate) code: i32,
-    pub(crate) out: String,
-    pub(crate) err: String,
+pub struct Finished {
+    pub code: i32,
+    pub out: String,
+    pub err: String,
 }
 
-impl Ended {
+impl Finished {
     /// The lines on standard output, without the closing one.
-    #[allow(dead_code, reason = "not every test file needs it")]
-    pub(crate) fn findings(&self) -> Vec<&str> {
+    pub fn findings(&self) -> Vec<&str> {
         let mut lines: Vec<_> = self.out.lines().collect();
         lines.pop();
         lines
     }
 
     /// The closing line.
-    #[allow(dead_code, reason = "not every test file needs it")]
-    pub(crate) fn summary(&self) -> &str {
+    pub fn summary(&self) -> &str {
         self.out.lines().next_back().unwrap_or_default()
     }
 }
 
+/// The binary `sayso`, which Cargo builds before the tests of its package.
+pub fn binary() -> PathBuf {
+    let built = std::env::var_os("CARGO_BIN_EXE_sayso").map(PathBuf::from);
+    // A test program that is run without Cargo lies in a folder below the binary's.
+    built.unwrap_or_else(|| {
+        let program = std::env::current_exe().unwrap();
+        let folder = program.parent().and_then(|deps| deps.parent()).unwrap();
+        folder.join(format!("sayso{}", std::env::consts::EXE_SUFFIX))
+    })
+}
+
 /// The binary, not yet started.
-pub(crate) fn command(arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_sayso"));
+pub fn command(arguments: &[&str]) -> Command {
+    let mut command = Command::new(binary());
     command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }
 
 /// Runs it with this on standard input.
-pub(crate) fn sayso(arguments: &[&str], input: impl AsRef<[u8]> + Sync) -> Ended {
+pub fn sayso(arguments: &[&str], input: impl AsRef<[u8]> + Sync) -> Finished {
     sayso_fed(arguments, |stdin| stdin.write_all(input.as_ref()))
 }
 
 /// Runs it with whatever `feed` writes to standard input, which may be more than memory should hold.
-pub(crate) fn sayso_fed(
-    arguments: &[&str],
-    feed: impl FnOnce(&mut dyn Write) -> io::Result<()> + Send,
-) -> Ended {
+pub fn sayso_fed(arguments: &[&str], feed: impl FnOnce(&mut dyn Write) -> io::Result<()> + Send) -> Finished {
     let mut child = command(arguments).stdin(Stdio::piped()).spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();
     std::thread::scope(|scope| {
@@ -55,11 +62,11 @@ pub(crate) fn sayso_fed(
 }
 
 /// What every run keeps: an exit code that was promised, text in UTF-8, and no panic.
-pub(crate) fn ended(output: std::process::Output) -> Ended {
+pub fn ended(output: std::process::Output) -> Finished {
     let out = String::from_utf8(output.stdout).unwrap();
     let err = String::from_utf8(output.stderr).unwrap();
     assert!(!err.contains("panicked"), "{err}");
     let code = output.status.code().unwrap_or_else(|| panic!("killed: {:?}", output.status));
     assert!((0..=2).contains(&code), "exit code {code}: {err}");
-    Ended { code, out, err }
+    Finished { code, out, err }
 }

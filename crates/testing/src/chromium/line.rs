@@ -9,7 +9,7 @@ use tungstenite::protocol::WebSocketConfig;
 use tungstenite::{Error, Message, WebSocket};
 
 /// How long anything is waited for. Generous: a machine may be busy, and only what fails takes so long.
-pub(crate) const PATIENCE: Duration = Duration::from_mins(3);
+pub const PATIENCE: Duration = Duration::from_mins(3);
 
 pub(super) struct Line {
     socket: WebSocket<TcpStream>,

@@ -1,7 +1,7 @@
 //! Published vectors are printed in hexadecimal.
 
 /// Reads hexadecimal of either case; white space between the digits is how specifications print it.
-pub(crate) fn bytes(text: &str) -> Vec<u8> {
+pub fn bytes(text: &str) -> Vec<u8> {
     let digits: Vec<u8> = text
         .chars()
         .filter(|letter| !letter.is_whitespace())
@@ -11,6 +11,6 @@ pub(crate) fn bytes(text: &str) -> Vec<u8> {
     digits.chunks_exact(2).map(|pair| pair[0] << 4 | pair[1]).collect()
 }
 
-pub(crate) fn array<const N: usize>(text: &str) -> [u8; N] {
+pub fn array<const N: usize>(text: &str) -> [u8; N] {
     bytes(text).try_into().expect("as many bytes as wanted")
 }

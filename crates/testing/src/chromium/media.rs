@@ -6,15 +6,15 @@ use super::Page;
 
 /// What the person's system asks pages for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Look {
-    pub(crate) dark: bool,
-    pub(crate) forced_colours: bool,
-    pub(crate) reduced_motion: bool,
+pub struct Look {
+    pub dark: bool,
+    pub forced_colours: bool,
+    pub reduced_motion: bool,
 }
 
 impl Look {
-    pub(crate) const LIGHT: Self = Self { dark: false, forced_colours: false, reduced_motion: false };
-    pub(crate) const DARK: Self = Self { dark: true, ..Self::LIGHT };
+    pub const LIGHT: Self = Self { dark: false, forced_colours: false, reduced_motion: false };
+    pub const DARK: Self = Self { dark: true, ..Self::LIGHT };
 
     fn features(self) -> Value {
         let feature = |name: &str, on: bool, yes: &str, no: &str| json!({ "name": name, "value": if on { yes } else { no } });
@@ -27,12 +27,12 @@ impl Look {
 }
 
 impl Page {
-    pub(crate) fn look(&mut self, look: Look) {
+    pub fn look(&mut self, look: Look) {
         self.call("Emulation.setEmulatedMedia", &json!({ "features": look.features() }));
     }
 
     /// A window of that many pixels, seen at that zoom in percent: at 400, a quarter of them is left for the page.
-    pub(crate) fn window(&mut self, width: u32, height: u32, zoom: u32) {
+    pub fn window(&mut self, width: u32, height: u32, zoom: u32) {
         self.size = (width, height, zoom);
         let metrics = json!({
             "width": width * 100 / zoom,
@@ -44,7 +44,7 @@ impl Page {
     }
 
     /// Cuts the network off, or gives it back.
-    pub(crate) fn offline(&mut self, offline: bool) {
+    pub fn offline(&mut self, offline: bool) {
         let conditions =
             json!({ "offline": offline, "latency": 0, "downloadThroughput": -1, "uploadThroughput": -1 });
         self.call("Network.emulateNetworkConditions", &conditions);

@@ -1,0 +1,15 @@
+//! All integration tests of the crate, in one program.
+
+#![allow(
+    clippy::expect_used,
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test says what went wrong by panicking"
+)]
+
+mod canonical;
+mod dpop;
+mod ed25519;
+mod es256;
+mod jws;
+mod keys;
