@@ -94,6 +94,8 @@ pub enum Command {
         text: String,
         /// Its language, where it is not the session's.
         language: Option<String>,
+        /// Its media type; `text/plain` if not set.
+        content_type: Option<String>,
         /// Whether it is whole now.
         complete: bool,
         /// Whether the agent says itself what it does when it is whole; else it thinks.

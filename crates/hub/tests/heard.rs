@@ -94,6 +94,7 @@ fn heard(pieces: &[String]) -> Person {
             output_id: None,
             text,
             language: None,
+            content_type: None,
             complete,
             stays: false,
             key: None,

@@ -299,6 +299,7 @@ fn who_renegotiates_keeps_the_text_that_was_held() {
         output_id: None,
         text: text.to_owned(),
         language: None,
+        content_type: None,
         complete: false,
         stays: false,
         key: None,

@@ -43,6 +43,7 @@ fn nothing_that_the_hub_says_itself_wants_a_warning() {
         output_id: None,
         text: "It is done. ".to_owned(),
         language: None,
+        content_type: None,
         complete: true,
         stays: false,
         key: None,

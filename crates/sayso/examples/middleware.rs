@@ -7,7 +7,7 @@ use std::time::Duration;
 use std::{env, io};
 
 use sayso::middleware::{Ending, HeardLayer, InWords};
-use sayso::{Begin, CallError, Error, Hub};
+use sayso::{CallError, Error, Hub, SessionBuilder};
 use tower::{ServiceBuilder, ServiceExt, service_fn};
 
 #[sayso::tool(
@@ -31,7 +31,7 @@ async fn agent(request: String) -> Result<String, CallError<io::Error>> {
 struct Postman;
 
 impl InWords<String, String, CallError<io::Error>> for Postman {
-    fn begin(&self, hub: &Hub, request: &String) -> Begin {
+    fn begin(&self, hub: &Hub, request: &String) -> SessionBuilder {
         hub.session(request).says("Tidying up your mail.")
     }
 

@@ -29,7 +29,7 @@ tokio::task_local! {
 /// # }
 /// ```
 pub fn within<F: Future>(session: &Session, work: F) -> impl Future<Output = F::Output> + use<F> {
-    CURRENT.scope(Current(Arc::new(session.handle())), work)
+    CURRENT.scope(Current::of(session.handle()), work)
 }
 
 /// The session that is carried to here by [`within`] or by the middleware; `None` where there is none.
@@ -75,6 +75,13 @@ pub(crate) fn required() -> Result<Current, Error> {
 /// ```
 #[derive(Clone, Debug)]
 pub struct Current(Arc<Session>);
+
+impl Current {
+    /// Of a handle that does not end its session.
+    pub(crate) fn of(handle: Session) -> Self {
+        Self(Arc::new(handle))
+    }
+}
 
 impl Deref for Current {
     type Target = Session;

@@ -154,6 +154,12 @@ impl Bound {
     }
 }
 
+impl<T: Argument + ?Sized> From<&T> for Bound {
+    fn from(value: &T) -> Self {
+        value.bound()
+    }
+}
+
 impl fmt::Display for Bound {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.0.as_deref().unwrap_or("no JSON"))

@@ -40,6 +40,7 @@ impl<T, E> Returns for Result<T, E> {
 }
 
 /// One call of such a function.
+#[must_use = "a builder does nothing by itself"]
 pub struct Decorated {
     tool: &'static str,
     risk: Risk,
@@ -65,29 +66,18 @@ impl Decorated {
         Self { tool, risk, says: None, done: None, limit: None, asks: None }
     }
 
-    /// What it does.
-    #[must_use]
-    pub fn says(mut self, says: String) -> Self {
-        self.says = Some(says);
-        self
-    }
+    setters! {
+        /// What it does.
+        says(says: String) => says = Some(says);
 
-    /// What is told when it is done.
-    #[must_use]
-    pub fn done(mut self, done: String) -> Self {
-        self.done = Some(done);
-        self
-    }
+        /// What is told when it is done.
+        done(done: String) => done = Some(done);
 
-    /// How long it may take.
-    #[must_use]
-    pub fn within(mut self, limit: Duration) -> Self {
-        self.limit = Some(limit);
-        self
+        /// How long it may take.
+        within(limit: Duration) => limit = Some(limit);
     }
 
     /// The person is asked before.
-    #[must_use]
     pub fn asks(mut self, consequence: String, irreversible: bool, patience: Option<Duration>) -> Self {
         let (arguments, unsaid) = (Vec::new(), Vec::new());
         self.asks = Some(Asks { consequence, irreversible, patience, arguments, unsaid });
@@ -95,7 +85,6 @@ impl Decorated {
     }
 
     /// An argument that the answer is bound to.
-    #[must_use]
     pub fn bind(mut self, name: &'static str, bound: Bound, unsaid: bool) -> Self {
         if let Some(asks) = &mut self.asks {
             if unsaid {

@@ -8,21 +8,18 @@ mod embedded;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use aaep::shape::is_right_to_left;
-use seal::json::Writer;
 use tokio::sync::{mpsc, oneshot};
 
 #[cfg(feature = "client")]
-pub use connect::Connect;
+pub use connect::RemoteHubBuilder;
 #[cfg(feature = "embedded")]
-pub use embedded::Embedded;
+pub use embedded::EmbeddedHubBuilder;
 
 use crate::desk::{self, Desk, Order, Orders};
 use crate::error::Error;
 use crate::line::Line;
 use crate::redact::{Cleaner, Redact, Secrets};
-use crate::session::Session;
-use crate::words::Words;
+use crate::session::SessionBuilder;
 
 /// A hub. Handles are cheap to clone and all mean the same one.
 ///
@@ -39,50 +36,106 @@ use crate::words::Words;
 /// ```
 #[derive(Clone, Debug)]
 pub struct Hub {
-    orders: Orders,
-    cleaner: Cleaner,
-    language: Arc<str>,
-    name: Option<Arc<str>>,
+    pub(crate) orders: Orders,
+    pub(crate) cleaner: Cleaner,
+    pub(crate) language: Arc<str>,
+    pub(crate) producer: Arc<Producer>,
     address: Option<SocketAddr>,
 }
 
-/// What both kinds of hub are told when they are opened.
+/// The settings of both kinds of hub.
 pub(crate) struct Settings {
-    pub(crate) redact: Arc<dyn Redact>,
-    pub(crate) language: String,
-    pub(crate) name: Option<String>,
+    redact: Arc<dyn Redact>,
+    language: String,
+    producer: Producer,
+}
+
+/// What is said of the agent beside its id (§3.2.6).
+#[derive(Debug, Default)]
+pub(crate) struct Producer {
+    name: Option<String>,
+    version: Option<String>,
+    model: Option<String>,
+    manifest_uri: Option<String>,
+}
+
+impl Producer {
+    pub(crate) fn members(&self) -> [(&'static str, Option<&str>); 4] {
+        [
+            ("agent_name", self.name.as_deref()),
+            ("agent_version", self.version.as_deref()),
+            ("model", self.model.as_deref()),
+            ("manifest_uri", self.manifest_uri.as_deref()),
+        ]
+    }
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { redact: Arc::new(Secrets), language: "en".to_owned(), name: None }
+        Self { redact: Arc::new(Secrets), language: "en".to_owned(), producer: Producer::default() }
     }
 }
+
+/// The setters that the builders of both kinds of hub have; the settings are in their field `settings`.
+macro_rules! settings {
+    ($builder:ty) => {
+        impl $builder {
+            /// What people call the agent; they hear it instead of the agent's id.
+            pub fn name(mut self, name: impl Into<String>) -> Self {
+                self.settings.producer.name = Some(name.into());
+                self
+            }
+
+            /// The agent's version.
+            pub fn agent_version(mut self, version: impl Into<String>) -> Self {
+                self.settings.producer.version = Some(version.into());
+                self
+            }
+
+            /// The model behind the agent.
+            pub fn model(mut self, model: impl Into<String>) -> Self {
+                self.settings.producer.model = Some(model.into());
+                self
+            }
+
+            /// Where the agent's manifest is.
+            pub fn manifest_uri(mut self, uri: impl Into<String>) -> Self {
+                self.settings.producer.manifest_uri = Some(uri.into());
+                self
+            }
+
+            /// The language of all sessions that set no other, as a tag; `en` if not set.
+            pub fn language(mut self, tag: impl Into<String>) -> Self {
+                self.settings.language = tag.into();
+                self
+            }
+
+            /// Takes secrets out by this instead of [`Secrets`](crate::Secrets).
+            pub fn redact(mut self, redact: impl crate::redact::Redact + 'static) -> Self {
+                self.settings.redact = std::sync::Arc::new(redact);
+                self
+            }
+        }
+    };
+}
+use settings;
 
 impl Hub {
     /// A hub in this process.
     #[cfg(feature = "embedded")]
-    pub fn embedded() -> Embedded {
-        Embedded::default()
+    pub fn embedded() -> EmbeddedHubBuilder {
+        EmbeddedHubBuilder::default()
     }
 
     /// The hub at `http://HOST:PORT`.
     #[cfg(feature = "client")]
-    pub fn connect(url: impl Into<String>) -> Connect {
-        Connect::new(url.into())
+    pub fn connect(url: impl Into<String>) -> RemoteHubBuilder {
+        RemoteHubBuilder::new(url.into())
     }
 
     /// A session for what the person asked.
-    pub fn session(&self, request: impl Into<String>) -> Begin {
-        Begin {
-            hub: self.clone(),
-            request: request.into(),
-            words: None,
-            person: None,
-            language: None,
-            agent: None,
-            quoted: true,
-        }
+    pub fn session(&self, request: impl Into<String>) -> SessionBuilder {
+        SessionBuilder::new(self.clone(), request.into())
     }
 
     /// Where listeners find it, if it is in this process and they may.
@@ -103,9 +156,9 @@ impl Hub {
     }
 
     fn new(orders: Orders, settings: Settings, address: Option<SocketAddr>) -> Self {
-        let Settings { redact, language, name } = settings;
-        let (cleaner, language, name) = (Cleaner::new(redact), language.into(), name.map(Arc::from));
-        Self { orders, cleaner, language, name, address }
+        let Settings { redact, language, producer } = settings;
+        let (cleaner, language, producer) = (Cleaner::new(redact), language.into(), Arc::new(producer));
+        Self { orders, cleaner, language, producer, address }
     }
 }
 
@@ -133,123 +186,4 @@ fn thread<F: Future<Output = ()>>(work: impl FnOnce() -> F + Send + 'static) -> 
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
     let work = move || runtime.block_on(work());
     std::thread::Builder::new().name("sayso".to_owned()).spawn(work).map(drop).map_err(failed)
-}
-
-/// A session that has not begun.
-///
-/// ```
-/// # #[tokio::main(flavor = "current_thread")]
-/// # async fn main() -> Result<(), sayso::Error> {
-/// # let hub = sayso::Hub::embedded().open()?;
-/// let session = hub.session("Paga a Ben.").says("Pago a Ben.").person("ana").language("es").start().await?;
-/// # session.cancel("No he pagado.").await?;
-/// # Ok(())
-/// # }
-/// ```
-#[derive(Debug)]
-#[must_use = "it begins when it is started"]
-pub struct Begin {
-    hub: Hub,
-    request: String,
-    words: Option<Words>,
-    person: Option<String>,
-    language: Option<String>,
-    agent: Option<String>,
-    quoted: bool,
-}
-
-impl Begin {
-    /// What the agent will do, in its own words; the request itself if nothing is said.
-    pub fn says(mut self, words: impl Into<Words>) -> Self {
-        self.words = Some(words.into());
-        self
-    }
-
-    /// These words only: what the person asked is told to nobody, because it may hold what others should not hear.
-    pub fn says_only(mut self, words: impl Into<Words>) -> Self {
-        self.quoted = false;
-        self.says(words)
-    }
-
-    /// For whom: only those who listen for that person hear it, where listeners are told apart so.
-    pub fn person(mut self, name: impl Into<String>) -> Self {
-        self.person = Some(name.into());
-        self
-    }
-
-    /// The language of all that is said, as a tag like `es` or `yo`; other languages stand beside it in [`Words`].
-    pub fn language(mut self, tag: impl Into<String>) -> Self {
-        self.language = Some(tag.into());
-        self
-    }
-
-    /// Which agent speaks, where the token does not say so.
-    pub fn agent(mut self, id: impl Into<String>) -> Self {
-        self.agent = Some(id.into());
-        self
-    }
-
-    /// Begins it.
-    pub async fn start(self) -> Result<Session, Error> {
-        let cleaner = self.hub.cleaner.of_session();
-        let body = self.body(&cleaner);
-        let started = self.hub.orders.start(body, cleaner.clone()).await?;
-        Ok(Session::new(started, cleaner, self.language.as_deref().unwrap_or(&self.hub.language)))
-    }
-
-    /// What the hub is told.
-    fn body(&self, cleaner: &Cleaner) -> String {
-        let mut out = Writer::default();
-        out.open_object();
-        let request = Words::new(self.request.as_str());
-        let words = self.words.as_ref().unwrap_or(&request);
-        words.write(&mut out, cleaner);
-        out.key("urgency");
-        out.text("normal");
-        if self.quoted {
-            words.write_beside(&mut out, cleaner, "request_text", &request);
-        }
-        if let Some(person) = &self.person {
-            out.key("requested_by");
-            out.text(&format!("user:{person}"));
-        }
-        out.key("localization_hints");
-        self.hints(&mut out, words);
-        let producer = [("agent_id", self.agent.as_deref()), ("agent_name", self.hub.name.as_deref())];
-        if producer.iter().any(|(_, text)| text.is_some()) {
-            out.key("producer");
-            out.open_object();
-            for (name, text) in producer {
-                if let Some(text) = text {
-                    out.key(name);
-                    out.text(text);
-                }
-            }
-            out.close_object();
-        }
-        out.close_object();
-        out.finish()
-    }
-
-    /// The languages of the session: that of all that is said, and those that its first words are in beside it.
-    fn hints(&self, out: &mut Writer, words: &Words) {
-        let language = self.language.as_deref().unwrap_or(&self.hub.language);
-        out.open_object();
-        out.key("primary_language");
-        out.text(language);
-        if is_right_to_left(language) {
-            out.key("text_direction");
-            out.text("rtl");
-        }
-        let mut others = words.languages().filter(|tag| !tag.eq_ignore_ascii_case(language)).peekable();
-        if others.peek().is_some() {
-            out.key("available_languages");
-            out.open_array();
-            for tag in std::iter::once(language).chain(others) {
-                out.text(tag);
-            }
-            out.close_array();
-        }
-        out.close_object();
-    }
 }

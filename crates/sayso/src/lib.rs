@@ -49,6 +49,9 @@
 #[cfg(not(any(feature = "client", feature = "embedded")))]
 compile_error!("a hub is needed: take the feature `client`, `embedded` or both");
 
+#[macro_use]
+mod setters;
+
 mod ambient;
 mod argument;
 pub mod bridge;
@@ -61,6 +64,7 @@ mod error;
 mod hub;
 mod left;
 mod line;
+mod member;
 #[cfg(feature = "tower")]
 pub mod middleware;
 #[cfg(feature = "openai")]
@@ -74,20 +78,28 @@ mod track;
 mod utf8;
 mod words;
 
-#[cfg(feature = "client")]
-pub use self::hub::Connect;
 #[cfg(feature = "embedded")]
-pub use self::hub::Embedded;
-pub use self::hub::{Begin, Hub};
+pub use self::hub::EmbeddedHubBuilder;
+pub use self::hub::Hub;
+#[cfg(feature = "client")]
+pub use self::hub::RemoteHubBuilder;
+#[cfg(feature = "embedded")]
+pub use ::hub::Limits as HubLimits;
+pub use aaep::event::{CancelledBy, Decision, TextDirection, Urgency, Verbosity};
 pub use ambient::{Current, current, within};
 pub use argument::{Argument, Bound};
 pub use consent::{Action, Answer, By, Granted, Refused, Risk};
 pub use error::{Broken, CallError, Error, NotGranted, Stop};
+#[cfg(feature = "embedded")]
+pub use journal::Retention;
 pub use question::{Clarified, Question};
 pub use redact::{Redact, Secrets, Untouched};
 #[cfg(feature = "macros")]
 pub use sayso_macros::tool;
 pub use session::{
-    Call, Cancellation, Cause, Failure, HandOff, Output, Progress, Session, State, Target, Tool,
+    Call, Cancellation, Cause, Completion, EventOptions, Failure, HandOff, Output, Progress, Session,
+    SessionBuilder, State, StateChange, Target, Tool,
 };
+#[cfg(feature = "embedded")]
+pub use wire::Bridge as RunningHub;
 pub use words::Words;

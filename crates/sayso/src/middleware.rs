@@ -34,21 +34,20 @@ use tower_service::Service;
 
 use crate::ambient::within;
 use crate::error::Error;
-use crate::hub::{Begin, Hub};
-use crate::session::{Failure, Session};
-use crate::words::Words;
+use crate::hub::Hub;
+use crate::session::{Cancellation, Completion, Failure, Session, SessionBuilder};
 
 /// How a service's requests and outcomes are put into words. A function from a request to its words is enough: then what
 /// succeeds is finished, and what fails has failed for the error's reason.
 ///
 /// ```
 /// use sayso::middleware::{Ending, InWords};
-/// use sayso::{Begin, Hub};
+/// use sayso::{Hub, SessionBuilder};
 ///
 /// struct Calendar;
 ///
 /// impl InWords<String, String, String> for Calendar {
-///     fn begin(&self, hub: &Hub, request: &String) -> Begin {
+///     fn begin(&self, hub: &Hub, request: &String) -> SessionBuilder {
 ///         hub.session(request).says("Looking at your calendar.").language("en")
 ///     }
 ///
@@ -63,7 +62,7 @@ use crate::words::Words;
 /// ```
 pub trait InWords<Request, Response, E> {
     /// The session for a request: what the person asked, and if you like for whom and in which language.
-    fn begin(&self, hub: &Hub, request: &Request) -> Begin;
+    fn begin(&self, hub: &Hub, request: &Request) -> SessionBuilder;
 
     /// What came of it.
     fn ending(&self, outcome: Result<&Response, &E>) -> Ending;
@@ -74,7 +73,7 @@ where
     F: Fn(&Request) -> String,
     E: fmt::Display,
 {
-    fn begin(&self, hub: &Hub, request: &Request) -> Begin {
+    fn begin(&self, hub: &Hub, request: &Request) -> SessionBuilder {
         hub.session(self(request))
     }
 
@@ -96,19 +95,19 @@ where
 #[non_exhaustive]
 pub enum Ending {
     /// It did what was asked.
-    Finished(Words),
+    Finished(Completion),
     /// It failed.
     Failed(Failure),
     /// The agent ended it before it was done.
-    Cancelled(Words),
+    Cancelled(Cancellation),
 }
 
 impl Ending {
     async fn tell(self, session: Session) -> Result<(), Error> {
         match self {
-            Self::Finished(words) => session.finish(words).await,
+            Self::Finished(completion) => session.finish(completion).await,
             Self::Failed(failure) => session.fail(failure).await,
-            Self::Cancelled(words) => session.cancel(words).await,
+            Self::Cancelled(cancellation) => session.cancel(cancellation).await,
         }
     }
 }

@@ -5,8 +5,9 @@ use std::time::Duration;
 use seal::json::{Tape, Writer};
 
 use crate::consent::By;
-use crate::desk::member;
+use crate::desk;
 use crate::error::{Error, Stop};
+use crate::member;
 use crate::redact::Cleaner;
 use crate::words::{Words, variant};
 
@@ -21,9 +22,11 @@ use crate::words::{Words, variant};
 /// # let _ = (question, spanish_too);
 /// ```
 #[derive(Clone, Debug)]
+#[must_use = "a builder does nothing by itself"]
 pub struct Question {
     says: Words,
     context: Option<Words>,
+    default: Option<Words>,
     kinds: Vec<&'static str>,
     choices: Vec<(String, Words)>,
     timeout: Duration,
@@ -35,6 +38,7 @@ impl Question {
         Self {
             says: question.into(),
             context: None,
+            default: None,
             kinds: Vec::new(),
             choices: Vec::new(),
             timeout: Duration::from_mins(5),
@@ -42,14 +46,12 @@ impl Question {
     }
 
     /// Asks for yes or no.
-    #[must_use]
     pub fn yes_or_no(mut self) -> Self {
         self.kinds.push("yes_no");
         self
     }
 
     /// Asks for a number.
-    #[must_use]
     pub fn number(mut self) -> Self {
         self.kinds.push("numeric");
         self
@@ -57,31 +59,26 @@ impl Question {
 
     /// An answer to choose: what comes back, and what the person is told. What is given in one language only, like a name, is the
     /// same in all languages of the question.
-    #[must_use]
     pub fn choice(mut self, value: impl Into<String>, label: impl Into<Words>) -> Self {
         self.choices.push((value.into(), label.into()));
         self
     }
 
     /// Takes an answer in words, too, where there are choices or another kind of answer.
-    #[must_use]
     pub fn or_in_words(mut self) -> Self {
         self.kinds.push("freetext");
         self
     }
 
-    /// Why the agent asks.
-    #[must_use]
-    pub fn because(mut self, context: impl Into<Words>) -> Self {
-        self.context = Some(context.into());
-        self
-    }
+    setters! {
+        /// Why the agent asks.
+        because(context: impl Into<Words>) => context = Some(context.into());
 
-    /// How long the person has, in whole seconds; five minutes if nothing is said.
-    #[must_use]
-    pub fn within(mut self, time: Duration) -> Self {
-        self.timeout = time;
-        self
+        /// What holds if nobody answers: a text, or the value of a choice.
+        default_response(response: impl Into<Words>) => default = Some(response.into());
+
+        /// How long the person has, in whole seconds; five minutes if nothing is said.
+        within(time: Duration) => timeout = time;
     }
 
     pub(crate) fn body(&self, cleaner: &Cleaner) -> String {
@@ -90,21 +87,11 @@ impl Question {
         let question = self.says.cleaned(cleaner);
         question.write_as(&mut out, "question");
         question.write(&mut out);
-        if let Some(context) = &self.context {
-            self.says.write_beside(&mut out, cleaner, "context", context);
-        }
-        out.key("timeout_seconds");
-        out.integer(i64::try_from(self.timeout.as_secs()).unwrap_or(i64::MAX));
+        self.says.write_beside_optional(&mut out, cleaner, "context", self.context.as_ref());
+        self.says.write_beside_optional(&mut out, cleaner, "default_response", self.default.as_ref());
+        member::count(&mut out, "timeout_seconds", self.timeout.as_secs());
         let chosen = (!self.choices.is_empty()).then_some("multiple_choice");
-        let kinds: Vec<_> = self.kinds.iter().copied().chain(chosen).collect();
-        if !kinds.is_empty() {
-            out.key("accepted_response_kinds");
-            out.open_array();
-            for kind in kinds {
-                out.text(kind);
-            }
-            out.close_array();
-        }
+        member::texts(&mut out, "accepted_response_kinds", self.kinds.iter().copied().chain(chosen));
         if chosen.is_some() {
             self.write_choices(&mut out, cleaner, "choices", |label| Some(label.normal()));
             for tag in self.says.languages() {
@@ -130,8 +117,7 @@ impl Question {
         out.open_array();
         for (value, label) in &self.choices {
             out.open_object();
-            out.key("value");
-            out.text(value);
+            member::text(out, "value", value);
             cleaner.write(out, "label", to(label).unwrap_or_default());
             out.close_object();
         }
@@ -171,10 +157,10 @@ pub enum Clarified {
 
 impl Clarified {
     pub(crate) fn of(outcome: &str) -> Result<Self, Error> {
-        if member(outcome, "status").as_deref() == Some("stopped") {
+        if desk::member(outcome, "status").as_deref() == Some("stopped") {
             return Err(Error::Stopped(Stop::Person));
         }
-        let by = By::of(member(outcome, "by").as_deref().unwrap_or_default());
+        let by = By::of(desk::member(outcome, "by").as_deref().unwrap_or_default());
         let mut tape = Tape::default();
         let doc = tape.read(outcome).map_err(|why| Error::Malformed(why.to_string()))?;
         let Some(response) = doc.root().member("response") else { return Ok(Self::Nothing(by)) };

@@ -22,8 +22,8 @@ pub(crate) enum Intent {
     Invoke { call: String, tool: String, event: String, spends: bool },
     /// A tool has ended.
     Complete { call: String, event: String },
-    /// Text of the model, its language where that is not the session's, and whether that was all.
-    Output { text: Piece, language: Option<Arc<str>>, complete: bool },
+    /// Text of the model, its form where that is not the usual one, and whether that was all.
+    Output { text: Piece, form: Option<Arc<OutputForm>>, complete: bool },
     /// A question.
     Ask { body: String, clarify: bool },
     /// Nobody waits for the answer to a question.
@@ -45,7 +45,7 @@ pub(crate) enum Last {
 
 impl Intent {
     /// The output is whole.
-    pub(crate) const OUTPUT_DONE: Self = Self::Output { text: Piece::NONE, language: None, complete: true };
+    pub(crate) const OUTPUT_DONE: Self = Self::Output { text: Piece::NONE, form: None, complete: true };
 
     /// How many bytes it has, about.
     pub(crate) fn len(&self) -> usize {
@@ -62,6 +62,20 @@ impl Intent {
             Self::Output { text: Piece::Bytes(bytes), .. } => bytes.len(),
             Self::Withdraw { token } => token.len(),
         }
+    }
+}
+
+/// What the text of an output is, where it is not plain text in the session's language.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct OutputForm {
+    pub(crate) language: Option<String>,
+    pub(crate) content_type: Option<String>,
+}
+
+impl OutputForm {
+    pub(crate) fn new(language: Option<String>, content_type: Option<String>) -> Option<Arc<Self>> {
+        let is_usual = language.is_none() && content_type.is_none();
+        (!is_usual).then(|| Arc::new(Self { language, content_type }))
     }
 }
 
@@ -106,8 +120,8 @@ pub(crate) struct Track {
     /// Calls that are open, and their tools.
     tools: BTreeMap<String, String>,
     writing: bool,
-    /// The language of the output that is open, where it is not the session's.
-    language: Option<Arc<str>>,
+    /// The form of the output that is open.
+    form: Option<Arc<OutputForm>>,
     /// Outputs that are whole: each has a name of its own.
     outputs: u64,
     /// The beginning of a character whose end has not come.
@@ -129,7 +143,7 @@ impl Track {
             unused: 0,
             tools,
             writing: false,
-            language: None,
+            form: None,
             outputs: 0,
             cut,
             held,
@@ -145,7 +159,7 @@ impl Track {
     /// What must be said before: an output that is open is whole when the agent goes on to something else.
     pub(crate) fn before(&self, intent: &Intent) -> Option<Intent> {
         let goes_on = match intent {
-            Intent::Output { text, language, .. } => !text.is_empty() && *language != self.language,
+            Intent::Output { text, form, .. } => !text.is_empty() && *form != self.form,
             Intent::Event(_) | Intent::Complete { .. } | Intent::Withdraw { .. } => false,
             _ => true,
         };
@@ -172,9 +186,9 @@ impl Track {
         let session = self.session.clone();
         let mut events = Vec::new();
         match intent {
-            Intent::Output { text, language, complete } => {
+            Intent::Output { text, form, complete } => {
                 if !text.is_empty() {
-                    self.language.clone_from(language);
+                    self.form.clone_from(form);
                 }
                 let mut text = match text {
                     Piece::Text(text) => self.cut.then(text),
@@ -186,12 +200,12 @@ impl Track {
                 let text = self.held.push(&text, *complete, &self.cleaner);
                 let nothing = text.is_empty() && !(*complete && self.writing);
                 let output_id = format!("out_{}", self.outputs + 1);
-                let (language, complete, stays) = (self.language.clone(), *complete, self.stays_writing());
+                let (form, complete, stays) = (self.form.clone(), *complete, self.stays_writing());
                 return (!nothing).then_some(Call::Output {
                     session,
                     output_id,
                     text,
-                    language,
+                    form,
                     complete,
                     stays,
                 });

@@ -16,6 +16,7 @@ use crate::redact::Cleaner;
 /// # let _ = (words, short, both);
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[must_use = "a builder does nothing by itself"]
 pub struct Words {
     normal: String,
     terse: Option<String>,
@@ -42,18 +43,12 @@ impl Words {
         self.ours
     }
 
-    /// And in few.
-    #[must_use]
-    pub fn terse(mut self, terse: impl Into<String>) -> Self {
-        self.terse = Some(terse.into());
-        self
-    }
+    setters! {
+        /// And in few.
+        terse(terse: impl Into<String>) => terse = Some(terse.into());
 
-    /// And in many.
-    #[must_use]
-    pub fn detailed(mut self, detailed: impl Into<String>) -> Self {
-        self.detailed = Some(detailed.into());
-        self
+        /// And in many.
+        detailed(detailed: impl Into<String>) => detailed = Some(detailed.into());
     }
 
     /// And in another language, by its tag (§11.5.1). Whoever listens in that language hears these words; everybody else hears
@@ -75,7 +70,6 @@ impl Words {
     /// # Ok(())
     /// # }
     /// ```
-    #[must_use]
     pub fn in_language(mut self, tag: impl Into<String>, words: impl Into<Self>) -> Self {
         let (tag, words) = (tag.into(), words.into());
         self.others.retain(|(known, _)| !known.eq_ignore_ascii_case(&tag));
@@ -103,6 +97,19 @@ impl Words {
         }
     }
 
+    /// The same, if there is something else.
+    pub(crate) fn write_beside_optional(
+        &self,
+        out: &mut Writer,
+        cleaner: &Cleaner,
+        name: &str,
+        other: Option<&Self>,
+    ) {
+        if let Some(other) = other {
+            self.write_beside(out, cleaner, name, other);
+        }
+    }
+
     /// The tags of the other languages that they are in.
     pub(crate) fn languages(&self) -> impl Iterator<Item = &str> {
         self.others.iter().map(|(tag, _)| tag.as_str())
@@ -126,6 +133,12 @@ impl Words {
             others: self.others.iter().map(|(tag, words)| (tag.clone(), words.each(make))).collect(),
             ours: self.ours,
         }
+    }
+
+    /// The normal words only, in all their languages.
+    pub(crate) fn in_one_length(&self) -> Self {
+        let others = self.others.iter().map(|(tag, words)| (tag.clone(), words.in_one_length()));
+        Self { normal: self.normal.clone(), others: others.collect(), ours: self.ours, ..Self::default() }
     }
 
     /// Whether there is one length, and one language.

@@ -1,6 +1,8 @@
 //! The scenes. Each is what an agent's author writes with the crate `sayso`: say, ask, act, report, end.
 
-use sayso::{Action, Cancellation, Cause, Error, Failure, HandOff, Progress, Risk, State, Target, Tool};
+use sayso::{
+    Action, Cancellation, Cause, Error, Failure, HandOff, Progress, Risk, State, StateChange, Target, Tool,
+};
 
 use super::agent::Agent;
 use super::language::Line;
@@ -46,9 +48,9 @@ async fn answer(agent: Agent, line: &Line) -> Result<(), Error> {
 }
 
 async fn write(agent: &Agent, line: &Line) -> Result<(), Error> {
-    agent.session.enter(State::WritingOutput, agent.words(&phrases::WRITING)).await?;
+    agent.session.enter(StateChange::to(State::WritingOutput, agent.words(&phrases::WRITING))).await?;
     agent.output(line).await?;
-    agent.session.enter(State::Idle, agent.words(&phrases::IDLE)).await
+    agent.session.enter(StateChange::to(State::Idle, agent.words(&phrases::IDLE))).await
 }
 
 async fn balance(agent: Agent) -> Result<(), Error> {
@@ -59,7 +61,7 @@ async fn balance(agent: Agent) -> Result<(), Error> {
 }
 
 async fn look_up(agent: &Agent) -> Result<Tool<'_>, Error> {
-    agent.session.enter(State::CallingTool, agent.words(&phrases::CALLING)).await?;
+    agent.session.enter(StateChange::to(State::CallingTool, agent.words(&phrases::CALLING))).await?;
     agent.session.tool("look_up_balance").says(agent.words(&phrases::LOOKING)).start().await
 }
 
@@ -74,7 +76,7 @@ async fn confirmed(agent: Agent, errand: &Errand) -> Result<(), Error> {
         .risk(errand.risk);
     let action = if errand.irreversible { action.irreversible() } else { action.reversible_with_effort() };
     let Some(granted) = agent.ask(action).await? else { return answer(agent, &errand.refused).await };
-    agent.session.enter(State::CallingTool, agent.words(&phrases::CALLING)).await?;
+    agent.session.enter(StateChange::to(State::CallingTool, agent.words(&phrases::CALLING))).await?;
     let tool = agent.session.begin(granted).await?;
     tool.done(agent.words(&errand.did)).await?;
     answer(agent, &errand.done).await
@@ -104,7 +106,7 @@ async fn no_such_tool(agent: Agent) -> Result<(), Error> {
 }
 
 async fn handoff(agent: Agent) -> Result<(), Error> {
-    agent.session.enter(State::HandingOff, agent.words(&phrases::HANDING_OFF)).await?;
+    agent.session.enter(StateChange::to(State::HandingOff, agent.words(&phrases::HANDING_OFF))).await?;
     let handoff = HandOff::to(Target::Human, agent.line(&phrases::HANDOFF_REASON))
         .summary(agent.words(&phrases::HANDOFF))
         .urgency(Risk::Low);

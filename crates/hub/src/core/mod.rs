@@ -319,9 +319,10 @@ impl Core {
             Command::Publish { session, events, key } => {
                 Some(self.publish(who, &session, &events, key.as_deref(), now))
             }
-            Command::Output { session, output_id, text, language, complete, stays, key } => {
+            Command::Output { session, output_id, text, language, content_type, complete, stays, key } => {
                 let (id, language) = (output_id.as_deref(), language.as_deref());
-                let output = output::Piece { id, text: &text, language, complete, stays };
+                let content_type = content_type.as_deref();
+                let output = output::Piece { id, text: &text, language, content_type, complete, stays };
                 Some(self.output(who, &session, &output, key.as_deref(), now))
             }
             Command::Ask { session, text, clarify, key } => {

@@ -13,6 +13,7 @@ pub(super) struct Piece<'p> {
     pub(super) id: Option<&'p str>,
     pub(super) text: &'p str,
     pub(super) language: Option<&'p str>,
+    pub(super) content_type: Option<&'p str>,
     pub(super) complete: bool,
     pub(super) stays: bool,
 }
@@ -32,8 +33,9 @@ impl Core {
     ) -> Answer {
         let complete = if piece.complete { "1" } else { "0" };
         let whole = [session, piece.id.unwrap_or(""), complete, piece.text];
-        // What was keyed before there were languages is still known.
+        // Keys from before there were languages and media types stay valid.
         let whole = whole.into_iter().chain(piece.language.into_iter().flat_map(|tag| ["\0", tag]));
+        let whole = whole.chain(piece.content_type.into_iter().flat_map(|media_type| ["\0\0", media_type]));
         let keyed = key.map(|key| (key, Digest::of_all(whole.map(str::as_bytes))));
         if let Some(answer) = self.remembered(who, keyed.as_ref(), Answer::Found) {
             return answer;
@@ -90,7 +92,8 @@ fn chunk(of: &Piece<'_>, text: &str, position: u64, complete: bool) -> String {
     writer.open_object();
     writer.key("type");
     writer.text("aaep:agent.output.streaming");
-    for (name, value) in [("output_id", of.id), ("language", of.language)] {
+    for (name, value) in [("output_id", of.id), ("language", of.language), ("content_type", of.content_type)]
+    {
         if let Some(value) = value {
             writer.key(name);
             writer.text(value);

@@ -193,8 +193,16 @@ impl World {
                 let text = words[self.chance.below(words.len())].to_owned();
                 let output_id = self.chance.one_in(3).then(|| format!("out-{}", self.chance.below(3)));
                 let complete = self.chance.one_in(4);
-                let command =
-                    Command::Output { session, output_id, text, language: None, complete, stays: false, key };
+                let command = Command::Output {
+                    session,
+                    output_id,
+                    text,
+                    language: None,
+                    content_type: None,
+                    complete,
+                    stays: false,
+                    key,
+                };
                 self.ask(&who, command, Purpose::Publish);
             }
             3..5 => {

@@ -14,7 +14,7 @@ use super::step::{Kind, Step, Unasked};
 use crate::consent::{Action, Answer};
 use crate::error::{Error, Stop};
 use crate::question::{Clarified, Question};
-use crate::session::{Cancellation, Failure, Progress, Session, Tool};
+use crate::session::{Cancellation, Completion, Failure, Progress, Session, Tool};
 use crate::words::{Words, human};
 
 /// So many runs that are over are remembered.
@@ -22,9 +22,9 @@ const PAST: usize = 1024;
 
 /// How it ends.
 pub(super) enum Last {
-    Finish(Words),
-    Fail(Failure),
-    Cancel(Cancellation),
+    Finish(Box<Completion>),
+    Fail(Box<Failure>),
+    Cancel(Box<Cancellation>),
     Early,
     Stalled,
     Stopped(Stop),
@@ -106,10 +106,10 @@ impl<'s> Drive<'s> {
             Kind::Token { run, text } => self.token(run, text).await,
             Kind::Bytes(bytes) => session.output_bytes(bytes).await,
             Kind::OutputDone => session.output_done().await,
-            Kind::HandOff(hand_off) => session.hand_off(hand_off).await,
+            Kind::HandOff(hand_off) => session.hand_off(*hand_off).await,
             Kind::Tool { run, call, reply } => return self.tool(run, call, reply).await,
             Kind::Ask { run, action, reply } => return self.ask(run, *action, reply).await,
-            Kind::Clarify(question, reply) => return self.clarify(question, reply).await,
+            Kind::Clarify(question, reply) => return self.clarify(*question, reply).await,
             Kind::Done { run, words } => match self.ended(run) {
                 None => return Goes::Continue(()),
                 Some((name, tool)) => {

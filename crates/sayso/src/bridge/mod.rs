@@ -123,16 +123,12 @@ impl Bridge {
         Self { session: Some(session), ..Self::new() }
     }
 
-    /// For how long the stream may be silent: ten minutes if nothing is said. While a person is asked the clock stands still.
-    pub fn silence(mut self, limit: Duration) -> Self {
-        self.silence = limit;
-        self
-    }
+    setters! {
+        /// For how long the stream may be silent: ten minutes if nothing is said. While a person is asked the clock stands still.
+        silence(limit: Duration) => silence = limit;
 
-    /// Tells every fault at once; the report has them too.
-    pub fn on_fault(mut self, tell: impl FnMut(&Fault) + Send + 'static) -> Self {
-        self.notes.tell = Some(Box::new(tell));
-        self
+        /// Tells every fault at once; the report has them too.
+        on_fault(tell: impl FnMut(&Fault) + Send + 'static) => notes.tell = Some(Box::new(tell));
     }
 
     /// Tells the stream to its end, or to the session's. It needs a runtime of tokio, for its clock.
@@ -174,9 +170,9 @@ impl Bridge {
         };
         let last = Drive::new(&session, &mut notes).run(&mut steps, silence).await;
         let said = match last {
-            Last::Finish(words) => session.finish(words).await,
-            Last::Fail(failure) => session.fail(failure).await,
-            Last::Cancel(words) => session.cancel(words).await,
+            Last::Finish(completion) => session.finish(*completion).await,
+            Last::Fail(failure) => session.fail(*failure).await,
+            Last::Cancel(cancellation) => session.cancel(*cancellation).await,
             Last::Early => return notes.report(Ending::Early),
             Last::Stalled => return notes.report(Ending::Stalled),
             Last::Stopped(stop) => return notes.report(Ending::Stopped(stop)),

@@ -2,10 +2,12 @@
 
 use super::reply::{Allowed, Reply};
 use super::report::Fault;
-use crate::consent::Action;
-use crate::hub::Begin;
+use crate::consent::{Action, Risk};
 use crate::question::{Clarified, Question};
-use crate::session::{Call, Cancellation, Failure, HandOff, Output, Progress, Session};
+use crate::session::{
+    Call, CallDetails, Cancellation, Completion, Failure, HandOff, Output, Progress, Session, SessionBuilder,
+    call_details,
+};
 use crate::words::Words;
 
 /// One thing that an agent does. Tools are known by the name of their run, which is the native side's own: one that is open
@@ -29,7 +31,7 @@ pub struct Step(pub(super) Kind);
 
 #[derive(Debug)]
 pub(super) enum Kind {
-    Start(Box<Begin>),
+    Start(Box<SessionBuilder>),
     Think(Words),
     Decide(Words),
     /// A model works: inside a tool the state is that of the tool.
@@ -64,18 +66,18 @@ pub(super) enum Kind {
         text: String,
     },
     OutputDone,
-    Clarify(Question, Reply<Clarified>),
-    HandOff(HandOff),
-    Finish(Words),
-    Fail(Failure),
-    Cancel(Cancellation),
+    Clarify(Box<Question>, Reply<Clarified>),
+    HandOff(Box<HandOff>),
+    Finish(Box<Completion>),
+    Fail(Box<Failure>),
+    Cancel(Box<Cancellation>),
     /// Something that is wrong with what would have been a step.
     Fault(Fault),
 }
 
 impl Step {
     /// Starts the session, where the bridge was not given one.
-    pub fn start(begin: Begin) -> Self {
+    pub fn start(begin: SessionBuilder) -> Self {
         Self(Kind::Start(Box::new(begin)))
     }
 
@@ -143,27 +145,27 @@ impl Step {
 
     /// Asks what was meant.
     pub fn clarify(question: Question, reply: Reply<Clarified>) -> Self {
-        Self(Kind::Clarify(question, reply))
+        Self(Kind::Clarify(Box::new(question), reply))
     }
 
     /// Asks that somebody else goes on. The session is still to be ended.
     pub fn hand_off(hand_off: HandOff) -> Self {
-        Self(Kind::HandOff(hand_off))
+        Self(Kind::HandOff(Box::new(hand_off)))
     }
 
     /// It did what was asked. Nothing comes after.
-    pub fn finish(words: impl Into<Words>) -> Self {
-        Self(Kind::Finish(words.into()))
+    pub fn finish(completion: impl Into<Completion>) -> Self {
+        Self(Kind::Finish(Box::new(completion.into())))
     }
 
     /// It failed. Nothing comes after.
     pub fn fail(failure: impl Into<Failure>) -> Self {
-        Self(Kind::Fail(failure.into()))
+        Self(Kind::Fail(Box::new(failure.into())))
     }
 
     /// The agent ends it before it is done. Nothing comes after.
     pub fn cancel(cancellation: impl Into<Cancellation>) -> Self {
-        Self(Kind::Cancel(cancellation.into()))
+        Self(Kind::Cancel(Box::new(cancellation.into())))
     }
 
     pub(crate) fn model(words: Words) -> Self {
@@ -213,48 +215,29 @@ impl Step {
 /// # let _ = call;
 /// ```
 #[derive(Clone, Debug)]
+#[must_use = "nothing is said before it is a step"]
 pub struct Unasked {
     pub(super) tool: String,
-    words: Option<Words>,
-    arguments: Option<Box<Words>>,
-    medium: bool,
+    details: Box<CallDetails>,
 }
+
+call_details!(Unasked);
 
 impl Unasked {
     /// A call of this tool, of low risk.
     pub fn new(tool: impl Into<String>) -> Self {
-        Self { tool: tool.into(), words: None, arguments: None, medium: false }
+        Self { tool: tool.into(), details: Box::new(CallDetails::new(Risk::Low)) }
     }
 
-    /// What this call does.
-    #[must_use]
-    pub fn says(mut self, words: impl Into<Words>) -> Self {
-        self.words = Some(words.into());
-        self
-    }
+    setters! {
+        /// What this call does.
+        says(words: impl Into<Words>) => details.words = Some(words.into());
 
-    /// The arguments in words.
-    #[must_use]
-    pub fn with(mut self, arguments: impl Into<Words>) -> Self {
-        self.arguments = Some(Box::new(arguments.into()));
-        self
-    }
-
-    /// It could do some harm.
-    #[must_use]
-    pub fn medium_risk(mut self) -> Self {
-        self.medium = true;
-        self
+        /// It could do some harm.
+        medium_risk() => details.risk = Risk::Medium;
     }
 
     pub(super) fn of(self, session: &Session) -> Call<'_> {
-        let mut call = session.tool(self.tool);
-        if let Some(words) = self.words {
-            call = call.says(words);
-        }
-        if let Some(arguments) = self.arguments {
-            call = call.with(*arguments);
-        }
-        if self.medium { call.medium_risk() } else { call }
+        Call::new(session, self.tool, self.details)
     }
 }

@@ -16,7 +16,8 @@ use super::Callbacks;
 use crate::bridge::{Allowed, Bridge, Denied, Ending, Fault, Gate, Reply, Report, Step, Unasked};
 use crate::consent::Action;
 use crate::error::{Error, Stop};
-use crate::hub::{Begin, Hub};
+use crate::hub::Hub;
+use crate::session::SessionBuilder;
 use crate::words::Words;
 
 /// So many callbacks may wait to be told; the next is refused with [`Error::TooMuch`].
@@ -77,7 +78,7 @@ impl Plan {
 }
 
 type Plans = dyn Fn(&str, &str) -> Plan + Send + Sync;
-type Begins = dyn Fn(&str) -> Begin + Send + Sync;
+type Begins = dyn Fn(&str) -> SessionBuilder + Send + Sync;
 type Results = dyn Fn(&str) -> Words + Send + Sync;
 
 /// A narrator that is being made.
@@ -119,28 +120,18 @@ impl Narration {
         }
     }
 
-    /// Begins the session so, for what the person asked: in another language, or for a certain person.
-    pub fn begins(mut self, begins: impl Fn(&str) -> Begin + Send + Sync + 'static) -> Self {
-        self.begins = Box::new(begins);
-        self
-    }
+    setters! {
+        /// Begins the session so, for what the person asked: in another language, or for a certain person.
+        begins(begins: impl Fn(&str) -> SessionBuilder + Send + Sync + 'static) => begins = Box::new(begins);
 
-    /// Says for a tool and its input whether the person is asked, and in which words. Without it every call is asked for.
-    pub fn tools(mut self, plans: impl Fn(&str, &str) -> Plan + Send + Sync + 'static) -> Self {
-        self.plans = Box::new(plans);
-        self
-    }
+        /// Says for a tool and its input whether the person is asked, and in which words. Without it every call is asked for.
+        tools(plans: impl Fn(&str, &str) -> Plan + Send + Sync + 'static) => plans = Box::new(plans);
 
-    /// What is said of a tool's output. Without it only that the tool is done: an output may be anything, of any length.
-    pub fn results(mut self, words: impl Fn(&str) -> Words + Send + Sync + 'static) -> Self {
-        self.results = Some(Box::new(words));
-        self
-    }
+        /// What is said of a tool's output. Without it only that the tool is done: an output may be anything, of any length.
+        results(words: impl Fn(&str) -> Words + Send + Sync + 'static) => results = Some(Box::new(words));
 
-    /// What is said when a model is asked.
-    pub fn thinking(mut self, words: impl Into<Words>) -> Self {
-        self.thinking = words.into();
-        self
+        /// What is said when a model is asked.
+        thinking(words: impl Into<Words>) => thinking = words.into();
     }
 
     /// For how long the framework may be silent: ten minutes if nothing is said. While a person is asked the clock stands

@@ -4,13 +4,17 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use aaep::event::Decision;
 use seal::Digest;
 use seal::json::Writer;
 
 use super::{Answer, By, Granted, Refused};
-use crate::desk::member;
+use crate::argument::Bound;
+use crate::desk;
 use crate::error::{Error, Stop};
+use crate::member;
 use crate::redact::Cleaner;
+use crate::session::{CallDetails, call_details};
 use crate::words::Words;
 
 /// How much harm an action could do (§4.3.1).
@@ -50,21 +54,26 @@ impl Risk {
 /// # let _ = action;
 /// ```
 #[derive(Clone)]
+#[must_use = "nobody is asked before the session asks"]
 pub struct Action {
-    pub(super) tool: String,
-    pub(super) arguments: String,
-    pub(super) says: Words,
+    pub(crate) tool: String,
+    pub(crate) arguments: String,
+    says: Words,
     consequence: Words,
     summary: Option<Words>,
-    pub(super) doing: Option<Words>,
-    pub(super) risk: Risk,
-    pub(super) undone: Undone,
+    /// What is said when it is done.
+    details: Box<CallDetails>,
+    undone: Undone,
     timeout: Duration,
+    allowed_replies: Vec<Decision>,
+    extra_context: Option<Bound>,
 }
+
+call_details!(Action);
 
 /// Whether an action can be undone (§4.4.1).
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Undone {
+enum Undone {
     /// Nothing is said of it.
     Unsaid,
     Easily,
@@ -95,75 +104,48 @@ impl Action {
             says: Words::default(),
             consequence: Words::default(),
             summary: None,
-            doing: None,
-            risk: Risk::High,
+            details: Box::new(CallDetails::new(Risk::High)),
             undone: Undone::Unsaid,
             timeout: TIMEOUT,
+            allowed_replies: Vec::new(),
+            extra_context: None,
         }
     }
 
-    /// What would be done, for somebody who sees nothing: `Transfer 500 dollars from checking to savings.` Of [`Words`] the normal
-    /// ones are said, in each of their languages; a question is heard in a language that all of its words are in.
-    #[must_use]
-    pub fn says(mut self, says: impl Into<Words>) -> Self {
-        self.says = says.into();
-        self
-    }
+    setters! {
+        /// What would be done, for somebody who sees nothing: `Transfer 500 dollars from checking to savings.` Of [`Words`] the normal
+        /// ones are said, in each of their languages; a question is heard in a language that all of its words are in.
+        says(says: impl Into<Words>) => says = says.into();
 
-    /// What would come of it: `The money moves at once.`
-    #[must_use]
-    pub fn consequence(mut self, consequence: impl Into<Words>) -> Self {
-        self.consequence = consequence.into();
-        self
-    }
+        /// What would come of it: `The money moves at once.`
+        consequence(consequence: impl Into<Words>) => consequence = consequence.into();
 
-    /// The question in other words than action and consequence.
-    #[must_use]
-    pub fn summary(mut self, words: impl Into<Words>) -> Self {
-        self.summary = Some(words.into());
-        self
-    }
+        /// The question in other words than action and consequence.
+        summary(words: impl Into<Words>) => summary = Some(words.into());
 
-    /// What is said when it is being done; what was asked if nothing is said: `Sending 5 euro to Ben.`
-    #[must_use]
-    pub fn doing(mut self, words: impl Into<Words>) -> Self {
-        self.doing = Some(words.into());
-        self
-    }
+        /// What is said when it is being done; what was asked if nothing is said: `Sending 5 euro to Ben.`
+        doing(words: impl Into<Words>) => details.words = Some(words.into());
 
-    /// How much harm it could do.
-    #[must_use]
-    pub fn risk(mut self, risk: Risk) -> Self {
-        self.risk = risk;
-        self
-    }
+        /// How much harm it could do.
+        risk(risk: Risk) => details.risk = risk;
 
-    /// It can never be undone.
-    #[must_use]
-    pub fn irreversible(mut self) -> Self {
-        self.undone = Undone::Never;
-        self
-    }
+        /// It can never be undone.
+        irreversible() => undone = Undone::Never;
 
-    /// It can be undone.
-    #[must_use]
-    pub fn reversible(mut self) -> Self {
-        self.undone = Undone::Easily;
-        self
-    }
+        /// It can be undone.
+        reversible() => undone = Undone::Easily;
 
-    /// It can be undone, but not easily.
-    #[must_use]
-    pub fn reversible_with_effort(mut self) -> Self {
-        self.undone = Undone::WithEffort;
-        self
-    }
+        /// It can be undone, but not easily.
+        reversible_with_effort() => undone = Undone::WithEffort;
 
-    /// How long the person has, in whole seconds; five minutes if nothing is said. No answer means no.
-    #[must_use]
-    pub fn within(mut self, time: Duration) -> Self {
-        self.timeout = time;
-        self
+        /// How long the person has, in whole seconds; five minutes if nothing is said. No answer means no.
+        within(time: Duration) => timeout = time;
+
+        /// The answers that are possible; both if not set.
+        allowed_replies(replies: impl IntoIterator<Item = Decision>) => allowed_replies = replies.into_iter().collect();
+
+        /// More that may be shown beside the question, as an object. Secrets are taken out of its texts.
+        extra_context(context: impl Into<Bound>) => extra_context = Some(context.into());
     }
 
     fn digest(&self) -> Result<Digest, Error> {
@@ -180,33 +162,39 @@ impl Action {
         consequence.write_as(&mut out, "consequence");
         let summary = self.summary.clone().unwrap_or_else(|| action.then(&consequence));
         summary.write(&mut out, cleaner);
-        out.key("timeout_seconds");
-        out.integer(i64::try_from(self.timeout.as_secs()).unwrap_or(i64::MAX));
-        out.key("default_decision");
-        out.text("reject");
-        danger(&mut out, self.risk, self.undone == Undone::Never);
-        // Said once: with texts in three languages, an event has as many members as it should have at most (§3.7).
-        if let Some(word) = self.undone.word().filter(|_| self.undone != Undone::Never) {
-            out.key("reversibility");
-            out.text(word);
+        member::count(&mut out, "timeout_seconds", self.timeout.as_secs());
+        member::text(&mut out, "default_decision", "reject");
+        danger(&mut out, self.details.risk, self.undone == Undone::Never);
+        member::texts(&mut out, "allowed_replies", self.allowed_replies.iter().map(Decision::as_str));
+        if let Some(context) = self.extra_context.clone() {
+            member::json(&mut out, "extra_context", &context.finish()?, cleaner);
         }
-        out.key("tool");
-        out.text(&self.tool);
+        // Said once: with texts in three languages, an event has as many members as it should have at most (§3.7).
+        let word = self.undone.word().filter(|_| self.undone != Undone::Never);
+        member::optional_text(&mut out, "reversibility", word);
+        member::text(&mut out, "tool", &self.tool);
         out.key("arguments");
         out.raw(&self.arguments);
         out.close_object();
         Ok(out.finish())
     }
 
+    /// Writes the members of `tool.invoked` that spend the yes to it.
+    pub(crate) fn write_call(&self, out: &mut Writer, cleaner: &Cleaner) {
+        out.key("arguments");
+        out.raw(&self.arguments);
+        self.details.write(out, cleaner, &self.says.in_one_length(), self.undone == Undone::Never);
+    }
+
     /// What came of the question.
     pub(crate) fn answered(self, session: &Arc<str>, outcome: &str) -> Result<Answer, Error> {
-        let status = member(outcome, "status");
+        let status = desk::member(outcome, "status");
         if status.as_deref() == Some("stopped") {
             return Err(Error::Stopped(Stop::Person));
         }
-        let by = By::of(member(outcome, "by").as_deref().unwrap_or_default());
+        let by = By::of(desk::member(outcome, "by").as_deref().unwrap_or_default());
         // It was asked with a no by default: a yes that no person gave is none.
-        let accepted = by == By::Reply && member(outcome, "decision").as_deref() == Some("accept");
+        let accepted = by == By::Reply && desk::member(outcome, "decision").as_deref() == Some("accept");
         if status.as_deref() != Some("resolved") || !accepted {
             return Ok(Answer::Refused(Refused { by }));
         }
@@ -222,8 +210,7 @@ impl fmt::Debug for Action {
 }
 
 pub(crate) fn danger(out: &mut Writer, risk: Risk, irreversible: bool) {
-    out.key("risk_level");
-    out.text(risk.word());
+    member::text(out, "risk_level", risk.word());
     out.key("irreversible");
     out.boolean(irreversible);
 }

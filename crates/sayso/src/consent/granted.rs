@@ -4,12 +4,10 @@ use std::fmt;
 use std::sync::Arc;
 
 use seal::Digest;
-use seal::json::Writer;
 
 use super::Action;
-use super::action::{Undone, danger, digest};
+use super::action::digest;
 use crate::error::{Error, NotGranted};
-use crate::redact::Cleaner;
 
 /// A person's yes to one exact call. It owns the call; it is spent by [`Session::call`](crate::Session::call) or
 /// [`Session::begin`](crate::Session::begin), and with it goes. There is no other way to have one than to ask:
@@ -84,31 +82,13 @@ impl Granted {
         }
     }
 
-    /// The call that it was given for: the tool, its arguments, and the payload of `tool.invoked` that spends it.
-    pub(crate) fn spend(self, session: &Arc<str>, cleaner: &Cleaner) -> Result<Spent, Error> {
+    /// The call that it was given for, if this is the session that it was given in.
+    pub(crate) fn spend(self, session: &Arc<str>) -> Result<Action, Error> {
         if *self.session != **session {
             return Err(Error::NotGranted(NotGranted::OtherSession));
         }
-        let Action { tool, arguments, says, doing, risk, undone, .. } = *self.action;
-        let mut out = Writer::default();
-        out.open_object();
-        out.key("arguments");
-        out.raw(&arguments);
-        danger(&mut out, risk, undone == Undone::Never);
-        match doing {
-            Some(doing) => doing.write(&mut out, cleaner),
-            None => says.cleaned(cleaner).write_as(&mut out, "summary_normal"),
-        }
-        out.close_object();
-        Ok(Spent { tool, arguments, payload: out.finish() })
+        Ok(*self.action)
     }
-}
-
-/// A consent that is being used.
-pub(crate) struct Spent {
-    pub(crate) tool: String,
-    pub(crate) arguments: String,
-    pub(crate) payload: String,
 }
 
 impl fmt::Debug for Granted {

@@ -1,16 +1,14 @@
 //! A hub elsewhere.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::oneshot;
 
-use super::{Hub, Settings, speak};
+use super::{Hub, Settings, settings, speak};
 use crate::desk::{Orders, gone};
 use crate::error::Error;
 use crate::line::client::{Address, Client};
-use crate::redact::Redact;
 
 /// The way to a `sayso serve`, before it is gone.
 ///
@@ -26,7 +24,7 @@ use crate::redact::Redact;
 /// # }
 /// ```
 #[must_use = "it is connected when it is opened"]
-pub struct Connect {
+pub struct RemoteHubBuilder {
     url: String,
     token: Option<String>,
     trust: Option<PathBuf>,
@@ -34,48 +32,23 @@ pub struct Connect {
     settings: Settings,
 }
 
-impl Connect {
+impl RemoteHubBuilder {
     pub(super) fn new(url: String) -> Self {
         let patience = Duration::from_secs(30);
         Self { url, token: None, trust: None, patience, settings: Settings::default() }
     }
 
-    /// The token that `sayso token new --role agent` made.
-    pub fn token(mut self, token: impl Into<String>) -> Self {
-        self.token = Some(token.into());
-        self
-    }
+    setters! {
+        /// The token that `sayso token new --role agent` made.
+        token(token: impl Into<String>) => token = Some(token.into());
 
-    /// Trusts an `https://` hub by the certificates of this file in PEM, and by no others; if nothing is said, by those that the
-    /// system trusts.
-    pub fn trust(mut self, file: impl Into<PathBuf>) -> Self {
-        self.trust = Some(file.into());
-        self
-    }
+        /// Trusts an `https://` hub by the certificates of this file in PEM, and by no others; if nothing is said, by those that the
+        /// system trusts.
+        trust(file: impl Into<PathBuf>) => trust = Some(file.into());
 
-    /// For how long it is tried to reach a hub that does not answer, now and after a lost connection; 30 seconds if nothing
-    /// is said.
-    pub fn patience(mut self, patience: Duration) -> Self {
-        self.patience = patience;
-        self
-    }
-
-    /// What people call the agent; they hear it, instead of the agent's id.
-    pub fn name(mut self, name: impl Into<String>) -> Self {
-        self.settings.name = Some(name.into());
-        self
-    }
-
-    /// The language of all that is said, as a tag; `en` if nothing is said.
-    pub fn language(mut self, tag: impl Into<String>) -> Self {
-        self.settings.language = tag.into();
-        self
-    }
-
-    /// Takes secrets out by this instead of [`Secrets`](crate::Secrets).
-    pub fn redact(mut self, redact: impl Redact + 'static) -> Self {
-        self.settings.redact = Arc::new(redact);
-        self
+        /// For how long it is tried to reach a hub that does not answer, now and after a lost connection; 30 seconds if nothing
+        /// is said.
+        patience(patience: Duration) => patience = patience;
     }
 
     /// Connects.
@@ -100,8 +73,10 @@ impl Connect {
     }
 }
 
-impl std::fmt::Debug for Connect {
+settings!(RemoteHubBuilder);
+
+impl std::fmt::Debug for RemoteHubBuilder {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("Connect").field(&self.url).finish()
+        f.debug_tuple("RemoteHubBuilder").field(&self.url).finish()
     }
 }

@@ -13,11 +13,10 @@ use seal::{Random, SystemRandom};
 use wire::auth::Tokens;
 use wire::{Bridge, Door, Limits, Server};
 
-use super::{Hub, Settings, speak, thread};
+use super::{Hub, Settings, settings, speak, thread};
 use crate::desk::{Here, Orders};
 use crate::error::Error;
 use crate::line::embedded::Embedded as Inside;
-use crate::redact::Redact;
 
 /// A hub for this process, before it is opened.
 ///
@@ -29,7 +28,7 @@ use crate::redact::Redact;
 /// # }
 /// ```
 #[must_use = "it is there when it is opened"]
-pub struct Embedded {
+pub struct EmbeddedHubBuilder {
     agent: String,
     journal: Option<PathBuf>,
     listen: Option<String>,
@@ -52,7 +51,7 @@ const IN_MEMORY: Retention = Retention {
 /// How often listeners get a sign of life.
 const HEARTBEAT: Duration = Duration::from_secs(15);
 
-impl Default for Embedded {
+impl Default for EmbeddedHubBuilder {
     fn default() -> Self {
         Self {
             agent: "local".to_owned(),
@@ -65,56 +64,25 @@ impl Default for Embedded {
     }
 }
 
-impl Embedded {
-    /// The agent that speaks.
-    pub fn agent(mut self, id: impl Into<String>) -> Self {
-        self.agent = id.into();
-        self
-    }
+impl EmbeddedHubBuilder {
+    setters! {
+        /// The agent that speaks.
+        agent(id: impl Into<String>) => agent = id.into();
 
-    /// Keeps everything in this file, which is made if it is not there; else it is kept in memory, and gone with the process.
-    pub fn journal(mut self, file: impl Into<PathBuf>) -> Self {
-        self.journal = Some(file.into());
-        self
-    }
+        /// Keeps everything in this file, which is made if it is not there; else it is kept in memory, and gone with the process.
+        journal(file: impl Into<PathBuf>) => journal = Some(file.into());
 
-    /// Lets listeners in at this address. Without tokens every program on this machine may listen and answer, so it must be
-    /// loopback then.
-    pub fn listen(mut self, address: impl Into<String>) -> Self {
-        self.listen = Some(address.into());
-        self
-    }
+        /// Lets listeners in at this address. Without tokens every program on this machine may listen and answer, so it must be
+        /// loopback then.
+        listen(address: impl Into<String>) => listen = Some(address.into());
 
-    /// Lets in only who has a token of this file, as `sayso token new` writes it.
-    pub fn tokens(mut self, file: impl Into<PathBuf>) -> Self {
-        self.tokens = Some(file.into());
-        self
-    }
+        /// Lets in only who has a token of this file, as `sayso token new` writes it.
+        tokens(file: impl Into<PathBuf>) => tokens = Some(file.into());
 
-    /// How much the hub takes on, and for how long it keeps what was said. Without a journal on disk and a word on that
-    /// ([`hub::Limits::retention`]) it forgets sessions that ended an hour ago, and the oldest of them if all of it takes more
-    /// than 64 MiB.
-    pub fn limits(mut self, limits: hub::Limits) -> Self {
-        self.limits = limits;
-        self
-    }
-
-    /// What people call the agent; they hear it, instead of the agent's id.
-    pub fn name(mut self, name: impl Into<String>) -> Self {
-        self.settings.name = Some(name.into());
-        self
-    }
-
-    /// The language of all that is said, as a tag; `en` if nothing is said.
-    pub fn language(mut self, tag: impl Into<String>) -> Self {
-        self.settings.language = tag.into();
-        self
-    }
-
-    /// Takes secrets out by this instead of [`Secrets`](crate::Secrets).
-    pub fn redact(mut self, redact: impl Redact + 'static) -> Self {
-        self.settings.redact = Arc::new(redact);
-        self
+        /// How much the hub takes on, and for how long it keeps what was said. Without a journal on disk and a word on that
+        /// ([`hub::Limits::retention`]) it forgets sessions that ended an hour ago, and the oldest of them if all of it takes more
+        /// than 64 MiB.
+        limits(limits: hub::Limits) => limits = limits;
     }
 
     /// Its limits: as they were said, and where nothing was said of what is kept in memory, [`IN_MEMORY`].
@@ -169,7 +137,7 @@ impl Embedded {
     }
 }
 
-impl Embedded {
+impl EmbeddedHubBuilder {
     /// Speaks to a hub that runs in this process already, and has its journal, its doors and its limits from whoever runs it. The
     /// sessions are the agent's, as if it had a token of its id; letting go of them, or of this, ends nothing else there.
     pub fn beside(self, running: &Bridge) -> Result<Hub, Error> {
@@ -195,9 +163,11 @@ fn principal(name: &str, agent: &str) -> Principal {
     }
 }
 
-impl std::fmt::Debug for Embedded {
+settings!(EmbeddedHubBuilder);
+
+impl std::fmt::Debug for EmbeddedHubBuilder {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("Embedded").field(&self.agent).finish()
+        f.debug_tuple("EmbeddedHubBuilder").field(&self.agent).finish()
     }
 }
 
@@ -251,9 +221,9 @@ mod tests {
     fn only_what_is_kept_in_memory_is_forgotten_unless_said_otherwise() {
         let few = hub::Limits { sessions: 4, ..hub::Limits::default() };
         let soon = hub::Limits { retention: Retention { events: Some(1), ..few.retention }, ..few };
-        let kept = |hub: Embedded| (hub.held().sessions, hub.held().retention);
-        assert_eq!(kept(Embedded::default().limits(few)), (4, IN_MEMORY));
-        assert_eq!(kept(Embedded::default().limits(soon)), (4, soon.retention));
-        assert_eq!(kept(Embedded::default().limits(few).journal("here")), (4, few.retention));
+        let kept = |hub: EmbeddedHubBuilder| (hub.held().sessions, hub.held().retention);
+        assert_eq!(kept(EmbeddedHubBuilder::default().limits(few)), (4, IN_MEMORY));
+        assert_eq!(kept(EmbeddedHubBuilder::default().limits(soon)), (4, soon.retention));
+        assert_eq!(kept(EmbeddedHubBuilder::default().limits(few).journal("here")), (4, few.retention));
     }
 }

@@ -16,6 +16,7 @@ use tokio::time::{Instant, sleep, timeout_at};
 
 use super::{Call, Line, Number, Told};
 use crate::error::{Broken, Error, Stop};
+use crate::member::optional_text;
 
 /// Where a hub is, and how to be let in.
 #[derive(Clone, Debug)]
@@ -294,12 +295,13 @@ fn said(number: Number, call: &Call, key: &str) -> String {
                 member(out, "session_id", session);
                 member(out, "reply_token", token);
             }
-            Call::Output { session, output_id, text, language, complete, stays } => {
+            Call::Output { session, output_id, text, form, complete, stays } => {
                 member(out, "session_id", session);
                 member(out, "output_id", output_id);
                 member(out, "text", text);
-                if let Some(language) = language {
-                    member(out, "language", language);
+                if let Some(form) = form {
+                    optional_text(out, "language", form.language.as_deref());
+                    optional_text(out, "content_type", form.content_type.as_deref());
                 }
                 out.key("complete");
                 out.boolean(*complete);

@@ -133,9 +133,11 @@ fn command(call: Call) -> Command {
     match call {
         Call::Start { body } => Command::Start { text: body, key: None },
         Call::Events { session, events } => Command::Publish { session, events, key: None },
-        Call::Output { session, output_id, text, language, complete, stays } => {
-            let (output_id, language) = (Some(output_id), language.map(|tag| tag.to_string()));
-            Command::Output { session, output_id, text, language, complete, stays, key: None }
+        Call::Output { session, output_id, text, form, complete, stays } => {
+            let output_id = Some(output_id);
+            let language = form.as_ref().and_then(|form| form.language.clone());
+            let content_type = form.as_ref().and_then(|form| form.content_type.clone());
+            Command::Output { session, output_id, text, language, content_type, complete, stays, key: None }
         }
         Call::Withdraw { session, token } => Command::Withdraw { session, token },
         Call::Ask { session, body, clarify } => Command::Ask { session, text: body, clarify, key: None },

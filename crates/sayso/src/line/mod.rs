@@ -13,6 +13,7 @@ use std::future::Future;
 use std::sync::Arc;
 
 use crate::Error;
+use crate::track::OutputForm;
 
 /// Names a call.
 pub(crate) type Number = u64;
@@ -48,7 +49,7 @@ pub(crate) enum Call {
         session: String,
         output_id: String,
         text: String,
-        language: Option<Arc<str>>,
+        form: Option<Arc<OutputForm>>,
         complete: bool,
         stays: bool,
     },

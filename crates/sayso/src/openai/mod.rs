@@ -123,22 +123,15 @@ impl Agent {
         }
     }
 
-    /// The model's name, as the endpoint knows it.
-    pub fn model(mut self, model: impl Into<String>) -> Self {
-        self.model = model.into();
-        self
-    }
+    setters! {
+        /// The model's name, as the endpoint knows it.
+        model(model: impl Into<String>) => model = model.into();
 
-    /// The key, if the endpoint wants one. It is sent to the endpoint and told to nobody.
-    pub fn key(mut self, key: impl Into<String>) -> Self {
-        self.key = Some(key.into());
-        self
-    }
+        /// The key, if the endpoint wants one. It is sent to the endpoint and told to nobody.
+        key(key: impl Into<String>) => key = Some(key.into());
 
-    /// What the model is told before every request.
-    pub fn instructions(mut self, instructions: impl Into<String>) -> Self {
-        self.instructions = Some(instructions.into());
-        self
+        /// What the model is told before every request.
+        instructions(instructions: impl Into<String>) => instructions = Some(instructions.into());
     }
 
     /// A member of every question beside those that the loop writes itself, as JSON: what an endpoint lets you set.
@@ -153,10 +146,9 @@ impl Agent {
         self
     }
 
-    /// Other bounds.
-    pub fn limits(mut self, limits: Limits) -> Self {
-        self.limits = limits;
-        self
+    setters! {
+        /// Other bounds.
+        limits(limits: Limits) => limits = limits;
     }
 
     /// Does what a person asks, in a session of its own: from its start to one honest end.

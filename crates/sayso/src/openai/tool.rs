@@ -33,6 +33,7 @@ type Say = Arc<dyn Fn(&Arguments) -> String + Send + Sync>;
 /// # let _ = tool;
 /// ```
 #[derive(Clone)]
+#[must_use = "a builder does nothing by itself"]
 pub struct Tool {
     pub(super) name: String,
     pub(super) description: String,
@@ -78,46 +79,24 @@ impl Tool {
         }
     }
 
-    /// How much harm it could do; little, if nothing is said.
-    #[must_use]
-    pub fn risk(mut self, risk: Risk) -> Self {
-        self.risk = risk;
-        self
-    }
+    setters! {
+        /// How much harm it could do; little, if nothing is said.
+        risk(risk: Risk) => risk = risk;
 
-    /// It can never be undone.
-    #[must_use]
-    pub fn irreversible(mut self) -> Self {
-        self.irreversible = true;
-        self
-    }
+        /// It can never be undone.
+        irreversible() => irreversible = true;
 
-    /// What a call does, for somebody who sees nothing.
-    #[must_use]
-    pub fn says(mut self, says: impl Fn(&Arguments) -> String + Send + Sync + 'static) -> Self {
-        self.says = Some(Arc::new(says));
-        self
-    }
+        /// What a call does, for somebody who sees nothing.
+        says(says: impl Fn(&Arguments) -> String + Send + Sync + 'static) => says = Some(Arc::new(says));
 
-    /// What comes of a call, for somebody who is asked for it.
-    #[must_use]
-    pub fn consequence(mut self, consequence: impl Fn(&Arguments) -> String + Send + Sync + 'static) -> Self {
-        self.consequence = Some(Arc::new(consequence));
-        self
-    }
+        /// What comes of a call, for somebody who is asked for it.
+        consequence(consequence: impl Fn(&Arguments) -> String + Send + Sync + 'static) => consequence = Some(Arc::new(consequence));
 
-    /// How long a person has to answer; five minutes if nothing is said.
-    #[must_use]
-    pub fn answer_within(mut self, time: Duration) -> Self {
-        self.answer_time = Some(time);
-        self
-    }
+        /// How long a person has to answer; five minutes if nothing is said.
+        answer_within(time: Duration) => answer_time = Some(time);
 
-    /// How long a call may take; [`Limits::tool_time`](super::Limits::tool_time) if nothing is said.
-    #[must_use]
-    pub fn within(mut self, limit: Duration) -> Self {
-        self.limit = Some(limit);
-        self
+        /// How long a call may take; [`Limits::tool_time`](super::Limits::tool_time) if nothing is said.
+        within(limit: Duration) => limit = Some(limit);
     }
 
     /// Whether a person is asked before.

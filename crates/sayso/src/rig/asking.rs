@@ -81,40 +81,24 @@ impl<T: Tool> Asking<T> {
         }
     }
 
-    /// How much harm it could do. It is asked for in any case.
-    pub fn risk(mut self, risk: Risk) -> Self {
-        self.risk = risk;
-        self
-    }
+    setters! {
+        /// How much harm it could do. It is asked for in any case.
+        risk(risk: Risk) => risk = risk;
 
-    /// It can never be undone.
-    pub fn irreversible(mut self) -> Self {
-        self.irreversible = true;
-        self
-    }
+        /// It can never be undone.
+        irreversible() => irreversible = true;
 
-    /// What a call does, for somebody who sees nothing.
-    pub fn says(mut self, says: impl Fn(&T::Args) -> String + Send + Sync + 'static) -> Self {
-        self.says = Some(Arc::new(says));
-        self
-    }
+        /// What a call does, for somebody who sees nothing.
+        says(says: impl Fn(&T::Args) -> String + Send + Sync + 'static) => says = Some(Arc::new(says));
 
-    /// What comes of a call.
-    pub fn consequence(mut self, consequence: impl Fn(&T::Args) -> String + Send + Sync + 'static) -> Self {
-        self.consequence = Some(Arc::new(consequence));
-        self
-    }
+        /// What comes of a call.
+        consequence(consequence: impl Fn(&T::Args) -> String + Send + Sync + 'static) => consequence = Some(Arc::new(consequence));
 
-    /// How long a person has to answer; five minutes if nothing is said.
-    pub fn answer_within(mut self, time: Duration) -> Self {
-        self.answer_time = Some(time);
-        self
-    }
+        /// How long a person has to answer; five minutes if nothing is said.
+        answer_within(time: Duration) => answer_time = Some(time);
 
-    /// How long a call may take; two minutes if nothing is said.
-    pub fn within(mut self, limit: Duration) -> Self {
-        self.limit = limit;
-        self
+        /// How long a call may take; two minutes if nothing is said.
+        within(limit: Duration) => limit = limit;
     }
 
     fn action(&self, written: &str, arguments: &T::Args) -> Action {

@@ -1,9 +1,54 @@
-//! Ends that are no success: a failure, a cancellation.
+//! How a session ends: done, failed or cancelled.
 
 use seal::json::Writer;
 
+use aaep::event::CancelledBy;
+
+use crate::member;
 use crate::redact::Cleaner;
 use crate::words::Words;
+
+/// The end of a session that did what was asked (§4.1.2).
+///
+/// ```
+/// use sayso::Completion;
+/// let done = Completion::new("The report is written.").result_uri("https://example.com/report.pdf");
+/// # let _ = done;
+/// ```
+#[derive(Clone, Debug)]
+#[must_use = "a builder does nothing by itself"]
+pub struct Completion {
+    words: Words,
+    output_summary: Option<Words>,
+    result_uri: Option<String>,
+}
+
+impl Completion {
+    /// What was done.
+    pub fn new(words: impl Into<Words>) -> Self {
+        Self { words: words.into(), output_summary: None, result_uri: None }
+    }
+
+    setters! {
+        /// What came out, in short. Words in one language only are the same in all languages of the completion.
+        output_summary(summary: impl Into<Words>) => output_summary = Some(summary.into());
+
+        /// Where the whole result is.
+        result_uri(uri: impl Into<String>) => result_uri = Some(uri.into());
+    }
+
+    pub(super) fn write(&self, out: &mut Writer, cleaner: &Cleaner) {
+        self.words.write(out, cleaner);
+        self.words.write_beside_optional(out, cleaner, "output_summary", self.output_summary.as_ref());
+        member::optional_text(out, "result_uri", self.result_uri.as_deref());
+    }
+}
+
+impl<W: Into<Words>> From<W> for Completion {
+    fn from(words: W) -> Self {
+        Self::new(words)
+    }
+}
 
 /// What kind of failure it is (§4.1.3).
 ///
@@ -32,58 +77,61 @@ pub enum Cause {
 /// # let _ = failure;
 /// ```
 #[derive(Clone, Debug)]
+#[must_use = "a builder does nothing by itself"]
 pub struct Failure {
     words: Words,
     cause: Cause,
     code: Option<String>,
+    help_uri: Option<String>,
     hint: Option<Words>,
+    recoverable: Option<bool>,
 }
 
 impl Failure {
     /// What went wrong.
     pub fn new(words: impl Into<Words>) -> Self {
-        Self { words: words.into(), cause: Cause::Unknown, code: None, hint: None }
+        Self {
+            words: words.into(),
+            cause: Cause::Unknown,
+            code: None,
+            help_uri: None,
+            hint: None,
+            recoverable: None,
+        }
     }
 
-    /// What kind of failure it is.
-    #[must_use]
-    pub fn cause(mut self, cause: Cause) -> Self {
-        self.cause = cause;
-        self
-    }
+    setters! {
+        /// What kind of failure it is.
+        cause(cause: Cause) => cause = cause;
 
-    /// A code of your own, like `BANK_SILENT`.
-    #[must_use]
-    pub fn code(mut self, code: impl Into<String>) -> Self {
-        self.code = Some(code.into());
-        self
-    }
+        /// A code of your own, like `BANK_SILENT`.
+        code(code: impl Into<String>) => code = Some(code.into());
 
-    /// What the person can do. Words in one language only are the same in all languages of the failure.
-    #[must_use]
-    pub fn hint(mut self, hint: impl Into<Words>) -> Self {
-        self.hint = Some(hint.into());
-        self
+        /// Where help is.
+        help_uri(uri: impl Into<String>) => help_uri = Some(uri.into());
+
+        /// Whether trying again could work; what its cause says if not set.
+        recoverable(recoverable: bool) => recoverable = Some(recoverable);
+
+        /// What the person can do. Words in one language only are the same in all languages of the failure.
+        hint(hint: impl Into<Words>) => hint = Some(hint.into());
     }
 
     pub(super) fn write(&self, out: &mut Writer, cleaner: &Cleaner) {
-        out.key("error_category");
-        out.text(match self.cause {
+        let category = match self.cause {
             Cause::Transient => "transient",
             Cause::Permanent => "permanent",
             Cause::RequiresUser => "requires_user",
             Cause::Unknown => "unknown",
-        });
+        };
+        member::text(out, "error_category", category);
         self.words.write(out, cleaner);
-        if let Some(code) = &self.code {
-            out.key("error_code");
-            out.text(code);
-        }
-        if let Some(hint) = &self.hint {
-            self.words.write_beside(out, cleaner, "remediation_hint", hint);
-        }
+        member::optional_text(out, "error_code", self.code.as_deref());
+        member::optional_text(out, "error_uri", self.help_uri.as_deref());
+        self.words.write_beside_optional(out, cleaner, "remediation_hint", self.hint.as_ref());
         out.key("recoverable");
-        out.boolean(matches!(self.cause, Cause::Transient | Cause::RequiresUser));
+        let by_cause = matches!(self.cause, Cause::Transient | Cause::RequiresUser);
+        out.boolean(self.recoverable.unwrap_or(by_cause));
     }
 }
 
@@ -102,33 +150,42 @@ impl<W: Into<Words>> From<W> for Failure {
 /// # let _ = (own, asked);
 /// ```
 #[derive(Clone, Debug)]
+#[must_use = "a builder does nothing by itself"]
 pub struct Cancellation {
     words: Words,
-    at_request: bool,
+    by: CancelledBy,
+    reason: Option<String>,
+    partial_result: Option<Words>,
 }
 
 impl Cancellation {
     /// By the agent's own doing.
     pub fn new(words: impl Into<Words>) -> Self {
-        Self { words: words.into(), at_request: false }
+        Self { words: words.into(), by: CancelledBy::Producer, reason: None, partial_result: None }
     }
 
     /// The person has asked the agent for it. Who stops a session by the hub needs no agent for that, and
     /// [`Session::stopped`](crate::Session::stopped) tells it.
-    #[must_use]
-    pub fn at_request(mut self) -> Self {
-        self.at_request = true;
-        self
+    pub fn at_request(self) -> Self {
+        self.by(CancelledBy::User).reason("asked_to")
+    }
+
+    setters! {
+        /// Who ended it; the agent if not set.
+        by(by: CancelledBy) => by = by;
+
+        /// A short reason of your own, like `shop_closed`.
+        reason(reason: impl Into<String>) => reason = Some(reason.into());
+
+        /// What had been done by then. Words in one language only are the same in all languages of the cancellation.
+        partial_result(result: impl Into<Words>) => partial_result = Some(result.into());
     }
 
     pub(super) fn write(&self, out: &mut Writer, cleaner: &Cleaner) {
-        out.key("cancelled_by");
-        out.text(if self.at_request { "user" } else { "producer" });
-        if self.at_request {
-            out.key("cancellation_reason");
-            out.text("asked_to");
-        }
+        member::text(out, "cancelled_by", self.by.as_str());
+        member::optional_text(out, "cancellation_reason", self.reason.as_deref());
         self.words.write(out, cleaner);
+        self.words.write_beside_optional(out, cleaner, "partial_result", self.partial_result.as_ref());
     }
 }
 

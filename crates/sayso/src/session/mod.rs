@@ -1,11 +1,15 @@
 //! A session: one request of a person, from its start to one honest end.
 //!
+//! - `builder`: a session before its start.
+//! - `options`: members that every event can have.
 //! - `tool`: calls of tools, from saying that one runs to saying how it ended.
 //! - `say`: what is said with more than words: progress, states, handing off.
 //! - `output`: what its model writes.
-//! - `ending`: ends that are no success.
+//! - `ending`: how a session ends.
 
+mod builder;
 mod ending;
+mod options;
 mod output;
 mod say;
 mod tool;
@@ -17,20 +21,26 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use aaep::event::EventType;
 use seal::json::Writer;
 
-pub use ending::{Cancellation, Cause, Failure};
+pub use builder::SessionBuilder;
+pub use ending::{Cancellation, Cause, Completion, Failure};
+pub use options::EventOptions;
 pub use output::Output;
 #[cfg(feature = "openai")]
 pub(crate) use say::short;
-pub use say::{HandOff, Progress, State, Target};
+pub use say::{HandOff, Progress, State, StateChange, Target};
 pub use tool::{Call, Tool};
+pub(crate) use tool::{CallDetails, call_details};
 
-use crate::consent::{Action, Answer, Granted};
+use crate::ambient::Current;
+use crate::consent::{Action, Answer, Granted, Risk};
 use crate::desk::{Asking, LEFT, Started};
 use crate::error::{CallError, Error, Stop};
+use crate::member;
 use crate::question::{Clarified, Question};
 use crate::redact::Cleaner;
-use crate::track::{Intent, Last, Piece};
+use crate::track::{Intent, Last, OutputForm, Piece};
 use crate::words::Words;
+use options::Rendered;
 
 /// No more bytes of an output go to the hub at once.
 const AT_ONCE: usize = 64 * 1024;
@@ -79,15 +89,16 @@ const USUAL: usize = 384;
 pub struct Session {
     started: Started,
     cleaner: Cleaner,
+    options: Rendered,
     calls: Arc<AtomicU64>,
     /// Whether it is in the language of the library's own words.
     english: bool,
 }
 
 impl Session {
-    pub(crate) fn new(started: Started, cleaner: Cleaner, language: &str) -> Self {
+    fn new(started: Started, cleaner: Cleaner, options: Rendered, language: &str) -> Self {
         let english = language.split('-').next().is_some_and(|tag| tag.eq_ignore_ascii_case("en"));
-        Self { started, cleaner, calls: Arc::default(), english }
+        Self { started, cleaner, options, calls: Arc::default(), english }
     }
 
     /// The same session, for who does not own it: letting go of this ends nothing.
@@ -95,7 +106,15 @@ impl Session {
         let Started { id, stop, orders, at, .. } = &self.started;
         let started =
             Started { id: id.clone(), stop: stop.clone(), orders: orders.clone(), at: *at, ended: true };
-        Self { started, cleaner: self.cleaner.clone(), calls: self.calls.clone(), english: self.english }
+        let (cleaner, options) = (self.cleaner.clone(), self.options.clone());
+        Self { started, cleaner, options, calls: self.calls.clone(), english: self.english }
+    }
+
+    /// The same session, whose events have these members in place of those of
+    /// [`SessionBuilder::options`]. It does not end the session.
+    pub fn with(&self, options: EventOptions) -> Result<Current, Error> {
+        let options = options.render(&self.cleaner)?;
+        Ok(Current::of(Self { options, ..self.handle() }))
     }
 
     /// Its id.
@@ -105,26 +124,26 @@ impl Session {
 
     /// The agent thinks, about this.
     pub async fn think(&self, words: impl Into<Words>) -> Result<(), Error> {
-        self.enter(State::Thinking, words).await
+        self.enter(StateChange::to(State::Thinking, words)).await
     }
 
     /// The agent decides between ways to go on.
     pub async fn decide(&self, words: impl Into<Words>) -> Result<(), Error> {
-        self.enter(State::Deciding, words).await
+        self.enter(StateChange::to(State::Deciding, words)).await
     }
 
     /// It is in that state from now on, in these words. The states of tools, outputs and hand-offs are entered and left by themselves
     /// when there is one, without words: this is for who has something to say of them. What is entered so lasts until something
     /// else is entered, asked or handed off.
-    pub async fn enter(&self, state: State, words: impl Into<Words>) -> Result<(), Error> {
-        let (to, words) = (state.word(), words.into());
-        let words = words.cleaned(&self.cleaner);
-        let event = Self::event("aaep:agent.state.changed", |out| {
-            out.key("to_state");
-            out.text(to);
+    pub async fn enter(&self, change: StateChange) -> Result<(), Error> {
+        let to = change.state.word();
+        let words = change.words.cleaned(&self.cleaner);
+        let event = self.event("aaep:agent.state.changed", |out| {
+            member::text(out, "to_state", to);
             words.write(out);
+            member::optional_millis(out, "expected_duration_ms", change.expected_duration);
         });
-        let instead = Self::event("aaep:agent.progress.updated", |out| {
+        let instead = self.event("aaep:agent.progress.updated", |out| {
             say::progress(&words, |_| {}, out, &self.cleaner);
         });
         drop(words);
@@ -133,13 +152,13 @@ impl Session {
 
     /// A long task has moved on.
     pub async fn progress(&self, progress: Progress) -> Result<(), Error> {
-        let event = Self::event("aaep:agent.progress.updated", |out| progress.write(out, &self.cleaner));
+        let event = self.event("aaep:agent.progress.updated", |out| progress.write(out, &self.cleaner));
         self.say(Intent::Event(event)).await.map(drop)
     }
 
     /// A tool that may be called without asking. What is irreversible or of high risk is [asked](Self::ask) for.
     pub fn tool(&self, name: impl Into<String>) -> Call<'_> {
-        Call::new(self, name.into())
+        Call::new(self, name.into(), Box::new(CallDetails::new(Risk::Low)))
     }
 
     /// Text of the model as it comes, cut wherever it is cut. Listeners get it in the pieces that they want. What may be the
@@ -159,14 +178,14 @@ impl Session {
     /// # }
     /// ```
     pub async fn output(&self, output: impl Into<Output>) -> Result<(), Error> {
-        let Output { text, language, whole } = output.into();
-        let language: Option<Arc<str>> = language.map(Arc::from);
+        let Output { text, language, content_type, whole } = output.into();
+        let form = OutputForm::new(language, content_type);
         let mut rest = text.as_str();
         while !rest.is_empty() || whole {
             let (piece, after) = rest.split_at(rest.floor_char_boundary(AT_ONCE));
             let complete = whole && after.is_empty();
             let text = Piece::Text(piece.to_owned());
-            self.say(Intent::Output { text, language: language.clone(), complete }).await?;
+            self.say(Intent::Output { text, form: form.clone(), complete }).await?;
             if complete {
                 break;
             }
@@ -179,7 +198,7 @@ impl Session {
     pub async fn output_bytes(&self, bytes: impl AsRef<[u8]>) -> Result<(), Error> {
         for piece in bytes.as_ref().chunks(AT_ONCE) {
             let text = Piece::Bytes(piece.to_owned());
-            self.say(Intent::Output { text, language: None, complete: false }).await?;
+            self.say(Intent::Output { text, form: None, complete: false }).await?;
         }
         Ok(())
     }
@@ -245,9 +264,10 @@ impl Session {
     }
 
     async fn spend(&self, granted: Granted) -> Result<(Tool<'_>, String), Error> {
-        let spent = granted.spend(&self.started.id, &self.cleaner)?;
-        let open = Tool::open(self, spent.tool, &spent.payload, true).await?;
-        Ok((open, spent.arguments))
+        let action = granted.spend(&self.started.id)?;
+        let tool = action.tool.clone();
+        let open = Tool::open(self, tool, |out| action.write_call(out, &self.cleaner), true).await?;
+        Ok((open, action.arguments))
     }
 
     /// Asks what was meant, and waits. A future that is dropped takes the question back.
@@ -273,19 +293,19 @@ impl Session {
 
     /// Asks that somebody else goes on. The session is still to be ended.
     pub async fn hand_off(&self, hand_off: HandOff) -> Result<(), Error> {
-        let event = Self::event("aaep:agent.handoff.requested", |out| hand_off.write(out, &self.cleaner));
+        let context = hand_off.context()?;
+        let write = |out: &mut Writer| hand_off.write(out, context.as_deref(), &self.cleaner);
+        let event = self.event("aaep:agent.handoff.requested", write);
         self.say(Intent::HandOff(event)).await.map(drop)
     }
 
     /// It did what was asked.
-    pub async fn finish(self, words: impl Into<Words>) -> Result<(), Error> {
-        let words = words.into();
-        let event = Self::event("aaep:agent.session.completed", |out| {
-            words.write(out, &self.cleaner);
-            out.key("duration_ms");
-            out.integer(i64::try_from(self.started.at.elapsed().as_millis()).unwrap_or(i64::MAX));
-            out.key("tool_invocations_count");
-            out.integer(i64::try_from(self.calls.load(Ordering::Relaxed)).unwrap_or(i64::MAX));
+    pub async fn finish(self, completion: impl Into<Completion>) -> Result<(), Error> {
+        let completion = completion.into();
+        let event = self.event("aaep:agent.session.completed", |out| {
+            completion.write(out, &self.cleaner);
+            member::millis(out, "duration_ms", self.started.at.elapsed());
+            member::count(out, "tool_invocations_count", self.calls.load(Ordering::Relaxed));
         });
         self.end(event).await
     }
@@ -293,14 +313,14 @@ impl Session {
     /// It failed.
     pub async fn fail(self, failure: impl Into<Failure>) -> Result<(), Error> {
         let failure = failure.into();
-        let event = Self::event("aaep:agent.session.errored", |out| failure.write(out, &self.cleaner));
+        let event = self.event("aaep:agent.session.errored", |out| failure.write(out, &self.cleaner));
         self.end(event).await
     }
 
     /// The agent ends it before it is done.
     pub async fn cancel(self, cancellation: impl Into<Cancellation>) -> Result<(), Error> {
         let cancellation = cancellation.into();
-        let event = Self::event("aaep:agent.session.cancelled", |out| cancellation.write(out, &self.cleaner));
+        let event = self.event("aaep:agent.session.cancelled", |out| cancellation.write(out, &self.cleaner));
         self.end(event).await
     }
 
@@ -328,14 +348,11 @@ impl Session {
         stop.wait_for(Option::is_some).await.ok().and_then(|stop| *stop).unwrap_or(Stop::Other)
     }
 
-    fn event(kind: &str, payload: impl FnOnce(&mut Writer)) -> String {
+    fn event(&self, kind: &str, payload: impl FnOnce(&mut Writer)) -> String {
         let mut out = Writer::with_capacity(USUAL);
         out.open_object();
         out.plain("type", kind);
-        // Those that must be critical are made so by the hub.
-        if !EventType::of(kind).is_critical() {
-            out.plain("urgency", "normal");
-        }
+        self.options.write(EventType::of(kind).is_critical(), &mut out);
         payload(&mut out);
         out.close_object();
         out.finish()
@@ -354,6 +371,7 @@ impl Session {
 
     async fn asked(&self, body: String, clarify: bool) -> Result<String, Error> {
         let asking = Asking(&self.started);
+        let body = self.options.add_to(body);
         let outcome = self.say(Intent::Ask { body, clarify }).await;
         // There is nothing to take back.
         std::mem::forget(asking);

@@ -10,16 +10,18 @@
 /// # let _ = (piece, whole, spanish);
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[must_use = "a builder does nothing by itself"]
 pub struct Output {
     pub(super) text: String,
     pub(super) language: Option<String>,
+    pub(super) content_type: Option<String>,
     pub(super) whole: bool,
 }
 
 impl Output {
     /// Some of it; more may follow.
     pub fn new(text: impl Into<String>) -> Self {
-        Self { text: text.into(), language: None, whole: false }
+        Self { text: text.into(), language: None, content_type: None, whole: false }
     }
 
     /// The whole of it, or the last of it.
@@ -27,15 +29,16 @@ impl Output {
         Self { whole: true, ..Self::new(text) }
     }
 
-    /// The language that it is in, by its tag, where it is another than the session's (§11.5.3). An output has one language;
-    /// text in another one is another output.
-    ///
-    /// There are no variants here as there are of [`Words`](crate::Words): a model writes once, and who listens in another
-    /// language hears it in the one that it is in, and that it is.
-    #[must_use]
-    pub fn language(mut self, tag: impl Into<String>) -> Self {
-        self.language = Some(tag.into());
-        self
+    setters! {
+        /// The language that it is in, by its tag, where it is another than the session's (§11.5.3). An output has one language;
+        /// text in another one is another output.
+        ///
+        /// There are no variants here as there are of [`Words`](crate::Words): a model writes once, and who listens in another
+        /// language hears it in the one that it is in, and that it is.
+        language(tag: impl Into<String>) => language = Some(tag.into());
+
+        /// The media type of the text, like `text/markdown`; `text/plain` if not set. An output has one.
+        content_type(media_type: impl Into<String>) => content_type = Some(media_type.into());
     }
 }
 

@@ -1,10 +1,14 @@
 //! What is said with more than words.
 
 use std::borrow::Cow;
+use std::time::Duration;
 
 use seal::json::Writer;
 
+use crate::argument::Bound;
 use crate::consent::Risk;
+use crate::error::Error;
+use crate::member;
 use crate::redact::Cleaner;
 use crate::words::{Clean, Words};
 
@@ -16,30 +20,29 @@ use crate::words::{Clean, Words};
 /// # let _ = (half, third);
 /// ```
 #[derive(Clone, Debug)]
+#[must_use = "a builder does nothing by itself"]
 pub struct Progress {
     words: Words,
     percent: Option<f64>,
     step: Option<(u64, u64)>,
+    eta: Option<Duration>,
 }
 
 impl Progress {
     /// In words.
     pub fn says(words: impl Into<Words>) -> Self {
-        Self { words: words.into(), percent: None, step: None }
+        Self { words: words.into(), percent: None, step: None, eta: None }
     }
 
-    /// In per cent.
-    #[must_use]
-    pub fn percent(mut self, percent: f64) -> Self {
-        self.percent = Some(percent);
-        self
-    }
+    setters! {
+        /// In per cent.
+        percent(percent: f64) => percent = Some(percent);
 
-    /// In steps: which is being done, counted from 1, of how many.
-    #[must_use]
-    pub fn step(mut self, step: u64, of: u64) -> Self {
-        self.step = Some((step, of));
-        self
+        /// In steps: which is being done, counted from 1, of how many.
+        step(step: u64, of: u64) => step = Some((step, of));
+
+        /// How long it should still take.
+        eta(eta: Duration) => eta = Some(eta);
     }
 
     pub(super) fn write(&self, out: &mut Writer, cleaner: &Cleaner) {
@@ -49,13 +52,12 @@ impl Progress {
                 out.number(percent);
             }
             if let Some((step, of)) = self.step {
-                for (name, number) in [("step", step), ("total_steps", of)] {
-                    out.key(name);
-                    out.integer(i64::try_from(number).unwrap_or(i64::MAX));
-                }
+                member::count(out, "step", step);
+                member::count(out, "total_steps", of);
             }
         };
         progress(&self.words.cleaned(cleaner), numbers, out, cleaner);
+        member::optional_millis(out, "eta_ms", self.eta);
     }
 }
 
@@ -70,10 +72,7 @@ pub(super) fn progress(
     out.open_object();
     numbers(out);
     match short(words.normal()) {
-        Cow::Borrowed(whole) => {
-            out.key("description");
-            out.text(whole);
-        }
+        Cow::Borrowed(whole) => member::text(out, "description", whole),
         // What stands at a cut may look like something else than it did in the middle.
         Cow::Owned(cut) => cleaner.write(out, "description", &cut),
     }
@@ -108,48 +107,47 @@ pub enum Target {
 /// # let _ = hand_off;
 /// ```
 #[derive(Clone, Debug)]
+#[must_use = "a builder does nothing by itself"]
 pub struct HandOff {
     target: Target,
     reason: Words,
     summary: Option<Words>,
     uri: Option<String>,
+    context: Option<Bound>,
     urgency: Option<Risk>,
 }
 
 impl HandOff {
     /// To whom, and why.
     pub fn to(target: Target, reason: impl Into<Words>) -> Self {
-        Self { target, reason: reason.into(), summary: None, uri: None, urgency: None }
+        Self { target, reason: reason.into(), summary: None, uri: None, context: None, urgency: None }
     }
 
-    /// What is said of it in other words than the reason alone.
-    #[must_use]
-    pub fn summary(mut self, words: impl Into<Words>) -> Self {
-        self.summary = Some(words.into());
-        self
+    setters! {
+        /// What is said of it in other words than the reason alone.
+        summary(words: impl Into<Words>) => summary = Some(words.into());
+
+        /// Exactly to whom.
+        at(uri: impl Into<String>) => uri = Some(uri.into());
+
+        /// What the other one needs to know, as an object. Secrets are taken out of its texts.
+        packaged_context(context: impl Into<Bound>) => context = Some(context.into());
+
+        /// How much depends on it that the other one looks at it soon.
+        urgency(urgency: Risk) => urgency = Some(urgency);
     }
 
-    /// Exactly to whom.
-    #[must_use]
-    pub fn at(mut self, uri: impl Into<String>) -> Self {
-        self.uri = Some(uri.into());
-        self
+    pub(super) fn context(&self) -> Result<Option<String>, Error> {
+        self.context.clone().map(Bound::finish).transpose()
     }
 
-    /// How much depends on it that the other one looks at it soon.
-    #[must_use]
-    pub fn urgency(mut self, urgency: Risk) -> Self {
-        self.urgency = Some(urgency);
-        self
-    }
-
-    pub(super) fn write(&self, out: &mut Writer, cleaner: &Cleaner) {
-        out.key("target_kind");
-        out.text(match self.target {
+    pub(super) fn write(&self, out: &mut Writer, context: Option<&str>, cleaner: &Cleaner) {
+        let target = match self.target {
             Target::Human => "human",
             Target::SpecialistAgent => "specialist_agent",
             Target::EscalationQueue => "escalation_queue",
-        });
+        };
+        member::text(out, "target_kind", target);
         match &self.summary {
             None => {
                 let reason = self.reason.cleaned(cleaner);
@@ -161,14 +159,38 @@ impl HandOff {
                 summary.write(out, cleaner);
             }
         }
-        if let Some(urgency) = self.urgency {
-            out.key("urgency_for_handoff");
-            out.text(urgency.word());
+        member::optional_text(out, "urgency_for_handoff", self.urgency.map(Risk::word));
+        member::optional_text(out, "target_uri", self.uri.as_deref());
+        if let Some(context) = context {
+            member::json(out, "packaged_context", context, cleaner);
         }
-        if let Some(uri) = &self.uri {
-            out.key("target_uri");
-            out.text(uri);
-        }
+    }
+}
+
+/// A change to another state, in words (§4.2.1).
+///
+/// ```
+/// use sayso::{State, StateChange};
+/// let change = StateChange::to(State::Thinking, "Comparing prices.").expected_duration(std::time::Duration::from_secs(20));
+/// # let _ = change;
+/// ```
+#[derive(Clone, Debug)]
+#[must_use = "a builder does nothing by itself"]
+pub struct StateChange {
+    pub(super) state: State,
+    pub(super) words: Words,
+    pub(super) expected_duration: Option<Duration>,
+}
+
+impl StateChange {
+    /// To this state, in these words.
+    pub fn to(state: State, words: impl Into<Words>) -> Self {
+        Self { state, words: words.into(), expected_duration: None }
+    }
+
+    setters! {
+        /// How long the state should last.
+        expected_duration(duration: Duration) => expected_duration = Some(duration);
     }
 }
 
@@ -179,7 +201,7 @@ impl HandOff {
 /// # async fn main() -> Result<(), sayso::Error> {
 /// # let hub = sayso::Hub::embedded().open()?;
 /// # let session = hub.session("Pay Ben.").start().await?;
-/// session.enter(sayso::State::WritingOutput, "The answer follows.").await?;
+/// session.enter(sayso::StateChange::to(sayso::State::WritingOutput, "The answer follows.")).await?;
 /// session.output("It rains.").await?;
 /// # session.finish("It rains.").await?;
 /// # Ok(())

@@ -5,13 +5,15 @@ use std::future::Future;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use seal::json::{Tape, Writer};
+use seal::json::Writer;
 
 use super::Session;
 use super::say::short;
 use crate::consent::{Risk, danger};
 use crate::desk::{LEFT, Order};
 use crate::error::{CallError, Error};
+use crate::member;
+use crate::redact::Cleaner;
 use crate::track::{Intent, english, left};
 use crate::words::{Words, human};
 
@@ -36,54 +38,85 @@ const ENOUGH: usize = 64 * 1024;
 pub struct Call<'s> {
     session: &'s Session,
     tool: String,
-    words: Option<Words>,
-    arguments: Option<Words>,
-    risk: Risk,
+    details: Box<CallDetails>,
     limit: Option<Duration>,
 }
 
+/// What is said of a call when it is made (§4.3.1).
+#[derive(Clone, Debug)]
+pub(crate) struct CallDetails {
+    pub(crate) words: Option<Words>,
+    pub(crate) description: Option<Words>,
+    pub(crate) arguments: Option<Words>,
+    pub(crate) expected_duration: Option<Duration>,
+    pub(crate) risk: Risk,
+}
+
+impl CallDetails {
+    pub(crate) fn new(risk: Risk) -> Self {
+        Self { words: None, description: None, arguments: None, expected_duration: None, risk }
+    }
+
+    /// Writes them; `default` stands for words that are not there.
+    pub(crate) fn write(&self, out: &mut Writer, cleaner: &Cleaner, default: &Words, is_irreversible: bool) {
+        danger(out, self.risk, is_irreversible);
+        let words = self.words.as_ref().unwrap_or(default);
+        words.write(out, cleaner);
+        words.write_beside_optional(out, cleaner, "description", self.description.as_ref());
+        words.write_beside_optional(out, cleaner, "args_summary", self.arguments.as_ref());
+        member::optional_millis(out, "expected_duration_ms", self.expected_duration);
+    }
+}
+
+/// Setters of everything that has [`CallDetails`] in its field `details`.
+macro_rules! call_details {
+    ($type:ty) => {
+        impl $type {
+            /// What the tool does in general. Words in one language only are the same in all languages of the call.
+            pub fn description(mut self, description: impl Into<crate::Words>) -> Self {
+                self.details.description = Some(description.into());
+                self
+            }
+
+            /// The arguments in words. Words in one language only are the same in all languages of the call.
+            pub fn with(mut self, arguments: impl Into<crate::Words>) -> Self {
+                self.details.arguments = Some(arguments.into());
+                self
+            }
+
+            /// How long the call should take.
+            pub fn expected_duration(mut self, duration: std::time::Duration) -> Self {
+                self.details.expected_duration = Some(duration);
+                self
+            }
+        }
+    };
+}
+pub(crate) use call_details;
+
+call_details!(Call<'_>);
+
 impl<'s> Call<'s> {
-    pub(super) fn new(session: &'s Session, tool: String) -> Self {
-        Self { session, tool, words: None, arguments: None, risk: Risk::Low, limit: None }
+    pub(crate) fn new(session: &'s Session, tool: String, details: Box<CallDetails>) -> Self {
+        Self { session, tool, details, limit: None }
     }
 
-    /// What this call does.
-    pub fn says(mut self, words: impl Into<Words>) -> Self {
-        self.words = Some(words.into());
-        self
-    }
+    setters! {
+        /// What this call does.
+        says(words: impl Into<Words>) => details.words = Some(words.into());
 
-    /// The arguments in words; in one language only, they are the same in all.
-    pub fn with(mut self, arguments: impl Into<Words>) -> Self {
-        self.arguments = Some(arguments.into());
-        self
-    }
+        /// It could do some harm. What could do much is asked for.
+        medium_risk() => details.risk = Risk::Medium;
 
-    /// It could do some harm. What could do much is asked for.
-    pub fn medium_risk(mut self) -> Self {
-        self.risk = Risk::Medium;
-        self
-    }
-
-    /// How long [`run`](Self::run) lets it take.
-    pub fn within(mut self, limit: Duration) -> Self {
-        self.limit = Some(limit);
-        self
+        /// How long [`run`](Self::run) lets it take.
+        within(limit: Duration) => limit = Some(limit);
     }
 
     /// Says that the tool runs from now on.
     pub async fn start(self) -> Result<Tool<'s>, Error> {
-        let cleaner = &self.session.cleaner;
-        let mut out = Writer::default();
-        out.open_object();
-        danger(&mut out, self.risk, false);
-        let words = self.words.unwrap_or_else(|| Words::new(format!("{}.", human(&self.tool))));
-        words.write(&mut out, cleaner);
-        if let Some(arguments) = &self.arguments {
-            words.write_beside(&mut out, cleaner, "args_summary", arguments);
-        }
-        out.close_object();
-        Tool::open(self.session, self.tool, &out.finish(), false).await
+        let default = Words::new(format!("{}.", human(&self.tool)));
+        let write = |out: &mut Writer| self.details.write(out, &self.session.cleaner, &default, false);
+        Tool::open(self.session, self.tool, write, false).await
     }
 
     /// Says that the tool runs, runs it, and says how it ended. It is dropped when its time is over, or when the person
@@ -132,26 +165,18 @@ pub struct Tool<'s> {
 }
 
 impl<'s> Tool<'s> {
-    /// Says that a tool runs, by a yes or without; `payload` is an object of all but the type, the tool and the call.
+    /// Says that a tool runs, by a yes or without; `payload` writes all but the type, the tool and the call.
     pub(super) async fn open(
         session: &'s Session,
         tool: String,
-        payload: &str,
+        payload: impl FnOnce(&mut Writer),
         spends: bool,
     ) -> Result<Self, Error> {
         let call = format!("call_{}", session.calls.fetch_add(1, Ordering::Relaxed) + 1);
-        let event = Session::event("aaep:agent.tool.invoked", |out| {
-            for (name, text) in [("tool", &tool), ("tool_call_id", &call)] {
-                out.key(name);
-                out.text(text);
-            }
-            let mut tape = Tape::default();
-            if let Ok(doc) = tape.read(payload) {
-                for (name, value) in doc.root().members() {
-                    out.key(&name.text().unwrap_or_default());
-                    out.raw(value.source());
-                }
-            }
+        let event = session.event("aaep:agent.tool.invoked", |out| {
+            member::text(out, "tool", &tool);
+            member::text(out, "tool_call_id", &call);
+            payload(out);
         });
         // Made before it is said: if this future is dropped meanwhile, the call is closed all the same.
         let open = Self { session, name: tool, call, since: Instant::now(), open: true, success: None };
@@ -246,20 +271,16 @@ impl<'s> Tool<'s> {
     }
 
     async fn close(mut self, status: &str, words: &Words, error: Option<&Words>) -> Result<(), Error> {
-        let event = Session::event("aaep:agent.tool.completed", |out| {
+        let event = self.session.event("aaep:agent.tool.completed", |out| {
             for (name, text) in [("tool", &*self.name), ("tool_call_id", &self.call), ("status", status)] {
-                out.key(name);
-                out.text(text);
+                member::text(out, name, text);
             }
             words.write(out, &self.session.cleaner);
-            if let Some(error) = error {
-                words.write_beside(out, &self.session.cleaner, "error_message", error);
-            }
+            words.write_beside_optional(out, &self.session.cleaner, "error_message", error);
             if words.are_ours() && !self.session.english {
                 english(out);
             }
-            out.key("duration_ms");
-            out.integer(i64::try_from(self.since.elapsed().as_millis()).unwrap_or(i64::MAX));
+            member::millis(out, "duration_ms", self.since.elapsed());
         });
         let said = self.session.say(Intent::Complete { call: self.call.clone(), event }).await;
         // What was refused is still open, and is closed in plain words when it is dropped.

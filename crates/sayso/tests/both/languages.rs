@@ -2,7 +2,7 @@
 
 use sayso::{
     Action, Answer, Cancellation, Clarified, Failure, HandOff, Output, Progress, Question, Risk, State,
-    Target, Words,
+    StateChange, Target, Words,
 };
 use serde_json::{Value, json};
 
@@ -282,12 +282,12 @@ pub(crate) async fn a_session_says_its_languages_and_the_agents_name(mut stage: 
 
 pub(crate) async fn states_are_told_in_words_of_the_agent(mut stage: Stage) {
     let session = stage.session().await;
-    session.enter(State::CallingTool, "Asking around.").await.unwrap();
+    session.enter(StateChange::to(State::CallingTool, "Asking around.")).await.unwrap();
     session.tool("look").start().await.unwrap().done("Seen.").await.unwrap();
-    session.enter(State::WritingOutput, "The answer follows.").await.unwrap();
+    session.enter(StateChange::to(State::WritingOutput, "The answer follows.")).await.unwrap();
     session.output(Output::whole("It rains.")).await.unwrap();
     session.output("It pours.").await.unwrap();
-    session.enter(State::HandingOff, "Handing over.").await.unwrap();
+    session.enter(StateChange::to(State::HandingOff, "Handing over.")).await.unwrap();
     session.hand_off(HandOff::to(Target::Human, "Ask a human.")).await.unwrap();
     session.tool("look").start().await.unwrap().done("Seen.").await.unwrap();
     session.finish("Done.").await.unwrap();

@@ -2,7 +2,10 @@
 
 use std::convert::Infallible;
 
-use sayso::{Action, Answer, Failure, HandOff, Progress, Question, Session, Target, Words};
+use sayso::{
+    Action, Answer, Argument, Bound, Cancellation, Completion, Failure, HandOff, Progress, Question, Session,
+    Target, Words,
+};
 use serde_json::{Value, json};
 
 use crate::stage::Stage;
@@ -73,23 +76,38 @@ async fn everything(stage: &mut Stage) -> Vec<Value> {
         session.think(words("thinking")).await.unwrap();
         session.decide(words("deciding")).await.unwrap();
         session.progress(Progress::says(words("progress")).percent(5.0)).await.unwrap();
-        let tool = session.tool("look").says(words("a tool")).with(words("arguments")).start().await.unwrap();
+        let tool = session
+            .tool("look")
+            .says(words("a tool"))
+            .with(words("arguments"))
+            .description(words("a description"))
+            .start()
+            .await
+            .unwrap();
         tool.done(words("its end")).await.unwrap();
         let tool = session.tool("look").start().await.unwrap();
         tool.failed(words("a failure")).await.unwrap();
         session.output(secret("output")).await.unwrap();
         let question = Question::new(words("a question")).because(words("its context"));
+        let question = question.default_response(words("a default"));
         let question = question.choice("ben", words("a label")).choice("bea", "Bea");
         session.clarify(question).await.unwrap();
         let action = Action::new("send", r#"{"to":"hunter2"}"#).says(words("an action"));
         let action = action.consequence(words("a consequence")).summary(words("a summary"));
+        let action = action.extra_context(Bound::record([("note", secret("extra context").bound())]));
         let Answer::Granted(granted) = session.ask(action).await.unwrap() else { panic!("it was a yes") };
         session.call(granted, async |_| Ok::<_, Infallible>(())).await.unwrap();
-        session.hand_off(HandOff::to(Target::Human, words("a reason"))).await.unwrap();
-        session.finish(words("the end")).await.unwrap();
+        let packaged = Bound::record([("note", secret("packaged context").bound())]);
+        let hand_off = HandOff::to(Target::Human, words("a reason")).packaged_context(packaged);
+        session.hand_off(hand_off).await.unwrap();
+        session.finish(Completion::new(words("the end")).output_summary(words("its output"))).await.unwrap();
         let start = async || -> Session { hub.session("Again.").start().await.unwrap() };
         start().await.fail(Failure::new(words("the fault")).hint(words("a hint"))).await.unwrap();
-        start().await.cancel(words("giving up")).await.unwrap();
+        start()
+            .await
+            .cancel(Cancellation::new(words("giving up")).partial_result(words("a part")))
+            .await
+            .unwrap();
     };
     let person = &mut stage.person;
     let listens = async {
@@ -108,19 +126,25 @@ pub(crate) async fn every_field_that_is_told_is_without_secrets(mut stage: Stage
     let alone = [
         "awaiting.clarification/choices/label",
         "awaiting.clarification/choices_es/label",
+        "awaiting.confirmation/extra_context/note",
+        "handoff.requested/packaged_context/note",
         "output.streaming/chunk",
         "progress.updated/progress/description",
     ];
     let in_two_languages = [
         "awaiting.clarification/context",
+        "awaiting.clarification/default_response",
         "awaiting.clarification/question",
         "awaiting.confirmation/action",
         "awaiting.confirmation/consequence",
         "handoff.requested/reason",
+        "session.cancelled/partial_result",
+        "session.completed/output_summary",
         "session.errored/remediation_hint",
         "session.started/request_text",
         "tool.completed/error_message",
         "tool.invoked/args_summary",
+        "tool.invoked/description",
     ];
     let in_three_lengths = [
         "awaiting.clarification",

@@ -4,7 +4,7 @@ use std::future::pending;
 use std::time::Duration;
 
 use sayso::middleware::{Ending, HeardLayer, InWords, ServeError};
-use sayso::{Begin, CallError, Error, Hub, Stop, current};
+use sayso::{CallError, Error, Hub, SessionBuilder, Stop, current};
 use tower::{Service, ServiceBuilder, ServiceExt, service_fn};
 
 use crate::stage::{Stage, told};
@@ -61,7 +61,7 @@ async fn agent(request: &'static str) -> Result<u32, Wrong> {
 struct Bank;
 
 impl InWords<&'static str, u32, Wrong> for Bank {
-    fn begin(&self, hub: &Hub, request: &&'static str) -> Begin {
+    fn begin(&self, hub: &Hub, request: &&'static str) -> SessionBuilder {
         hub.session(*request).says(format!("I will {request}."))
     }
 

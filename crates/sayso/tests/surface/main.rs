@@ -12,3 +12,7 @@
 mod build;
 mod dependencies;
 mod documented;
+mod fields;
+#[allow(dead_code, reason = "shared with other tests")]
+#[path = "../both/stage.rs"]
+mod stage;

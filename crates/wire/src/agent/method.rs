@@ -25,14 +25,22 @@ pub(super) fn command(wish: &Wish) -> Result<Command, Fault> {
             Ok(Command::Publish { session, events: params.events()?, key })
         }
         "session.output" => {
-            let known =
-                ["session_id", "text", "output_id", "language", "complete", "stays", "idempotency_key"];
+            let known = [
+                "session_id",
+                "text",
+                "output_id",
+                "language",
+                "content_type",
+                "complete",
+                "stays",
+                "idempotency_key",
+            ];
             params.check(Some(&known))?;
             let (complete, stays) = (params.flag("complete")?, params.flag("stays")?);
             let text = params.text("text")?.unwrap_or_default();
             let (session, output_id, key) = (params.session()?, params.text("output_id")?, params.key()?);
-            let language = params.text("language")?;
-            Ok(Command::Output { session, output_id, text, language, complete, stays, key })
+            let (language, content_type) = (params.text("language")?, params.text("content_type")?);
+            Ok(Command::Output { session, output_id, text, language, content_type, complete, stays, key })
         }
         method @ ("session.ask" | "session.clarify") => {
             params.check(None)?;
@@ -161,7 +169,7 @@ mod tests {
             (
                 "session.output",
                 r#"{"session_id":"s","text":"a\nb","language":"es","complete":true,"output_id":"o"}"#,
-                r#"Output { session: "s", output_id: Some("o"), text: "a\nb", language: Some("es"), complete: true, stays: false, key: None }"#,
+                r#"Output { session: "s", output_id: Some("o"), text: "a\nb", language: Some("es"), content_type: None, complete: true, stays: false, key: None }"#,
             ),
             (
                 "session.clarify",

@@ -113,17 +113,19 @@ async fn routed(server: &Server, head: &Head, body: Vec<u8>, peer: IpAddr) -> Re
             (Command::Publish { session, events, key }, Status::Ok)
         }
         (Method::Post, ["agent", "v1", "sessions", session, "output"]) => {
-            let query = query(head, &["output_id", "language", "complete", "stays"])?;
+            let query = query(head, &["output_id", "language", "content_type", "complete", "stays"])?;
             let flag = |name: &str| match query.get(name) {
                 None | Some("false") => Ok(false),
                 Some("true") => Ok(true),
                 Some(_) => Err(Response::problem(Status::BadRequest, &format!("{name} is true or false."))),
             };
             let (complete, stays) = (flag("complete")?, flag("stays")?);
-            let [output_id, language] =
-                ["output_id", "language"].map(|name| query.get(name).map(str::to_owned));
+            let [output_id, language, content_type] =
+                ["output_id", "language", "content_type"].map(|name| query.get(name).map(str::to_owned));
             let (session, text) = ((*session).to_owned(), text(body)?);
-            (Command::Output { session, output_id, text, language, complete, stays, key }, Status::Ok)
+            let output =
+                Command::Output { session, output_id, text, language, content_type, complete, stays, key };
+            (output, Status::Ok)
         }
         (Method::Post, ["agent", "v1", "sessions", session, kind @ ("confirmations" | "clarifications")]) => {
             none(head)?;

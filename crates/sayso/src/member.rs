@@ -1,0 +1,80 @@
+//! Members of an event's object, written one at a time.
+
+use std::time::Duration;
+
+use seal::json::{Kind, Tape, Value, Writer};
+
+use crate::redact::Cleaner;
+
+/// A text.
+pub(crate) fn text(out: &mut Writer, name: &str, text: &str) {
+    out.key(name);
+    out.text(text);
+}
+
+/// A text, if there is one.
+pub(crate) fn optional_text(out: &mut Writer, name: &str, value: Option<&str>) {
+    if let Some(value) = value {
+        text(out, name, value);
+    }
+}
+
+/// A list of texts, if it is not empty.
+pub(crate) fn texts<'t>(out: &mut Writer, name: &str, texts: impl IntoIterator<Item = &'t str>) {
+    let mut texts = texts.into_iter().peekable();
+    if texts.peek().is_some() {
+        out.key(name);
+        out.open_array();
+        texts.for_each(|text| out.text(text));
+        out.close_array();
+    }
+}
+
+/// A count; what does not fit is written as the largest that does.
+pub(crate) fn count(out: &mut Writer, name: &str, count: u64) {
+    out.key(name);
+    out.integer(i64::try_from(count).unwrap_or(i64::MAX));
+}
+
+/// A duration in milliseconds.
+pub(crate) fn millis(out: &mut Writer, name: &str, duration: Duration) {
+    count(out, name, u64::try_from(duration.as_millis()).unwrap_or(u64::MAX));
+}
+
+/// A duration in milliseconds, if there is one.
+pub(crate) fn optional_millis(out: &mut Writer, name: &str, duration: Option<Duration>) {
+    if let Some(duration) = duration {
+        millis(out, name, duration);
+    }
+}
+
+/// A JSON value, with the secrets taken out of its texts.
+pub(crate) fn json(out: &mut Writer, name: &str, json: &str, cleaner: &Cleaner) {
+    out.key(name);
+    match Tape::default().read(json) {
+        Ok(doc) => copy(doc.root(), cleaner, out),
+        Err(_) => out.raw("null"),
+    }
+}
+
+fn copy(value: Value<'_>, cleaner: &Cleaner, out: &mut Writer) {
+    match value.kind() {
+        Kind::Object => {
+            out.open_object();
+            for (name, value) in value.members() {
+                out.key(&name.text().unwrap_or_default());
+                copy(value, cleaner, out);
+            }
+            out.close_object();
+        }
+        Kind::Array => {
+            out.open_array();
+            value.items().for_each(|item| copy(item, cleaner, out));
+            out.close_array();
+        }
+        _ => match value.text() {
+            Some(text) => out.text(&cleaner.clean(&text)),
+            None => out.raw(value.source()),
+        },
+    }
+}
