@@ -18,4 +18,5 @@ mod marks;
 mod relay;
 mod signing_in;
 mod state;
+mod structure;
 mod tongues;

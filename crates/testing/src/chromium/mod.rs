@@ -20,6 +20,7 @@ use serde_json::json;
 pub use line::PATIENCE;
 pub use media::Look;
 pub use page::Page;
+pub use tree::outline;
 
 use crate::cli::binary;
 use line::Line;

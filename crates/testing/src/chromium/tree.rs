@@ -1,4 +1,6 @@
-//! The accessibility tree: what the browser tells a screen reader of a page, as lines that can be compared.
+//! The accessibility tree as lines that can be compared: names, roles and states of what can be reached or heard, in order.
+//!
+//! Nodes that only structure a page are left out, because browser versions disagree about them.
 
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -16,23 +18,17 @@ const PROPERTIES: [&str; 14] = [
 const LAYOUT: [&str; 4] = ["InlineTextBox", "LineBreak", "ListMarker", "MenuListPopup"];
 /// Roles whose text was said with them, as their name or value.
 const NAMED: [&str; 6] = ["heading", "button", "link", "option", "textbox", "spinbutton"];
-/// Roles that have nothing to say of their own.
-const GROUPS: [&str; 4] = ["generic", "none", "LabelText", "time"];
+/// Roles that structure a page: within a line of text, and around blocks of it. A person hears of such a node only if it has a
+/// name or a state.
+const STRUCTURE: [&str; 7] = ["LabelText", "emphasis", "generic", "none", "presentation", "strong", "time"];
+const BLOCKS: [&str; 4] = ["Section", "form", "group", "paragraph"];
 
 impl Page {
-    /// The tree, a line for each thing and its children indented: role, name, what else is said. Texts that follow each other
-    /// are one.
+    /// The tree, a line for each thing and its children indented: role, name, value, states. Texts that follow each other are
+    /// one line.
     pub fn tree(&mut self) -> String {
         let answer = self.call("Accessibility.getFullAXTree", &json!({}));
-        let nodes = answer["nodes"].as_array().unwrap();
-        let by_id: HashMap<&str, &Value> =
-            nodes.iter().filter_map(|node| Some((node["nodeId"].as_str()?, node))).collect();
-        let root = nodes.iter().find(|node| node.get("parentId").is_none()).unwrap();
-        let mut lines = Vec::new();
-        for top in parts(&by_id, root) {
-            top.write(&mut lines, 0);
-        }
-        lines.join("\n") + "\n"
+        outline(answer["nodes"].as_array().unwrap())
     }
 
     /// What has the keyboard, as a screen reader would say it: its line of the tree.
@@ -42,6 +38,18 @@ impl Page {
         let answer = self.call("Accessibility.getPartialAXTree", &how);
         spoken(&answer["nodes"][0])
     }
+}
+
+/// The lines of a tree, from the nodes as the browser sends them.
+pub fn outline(nodes: &[Value]) -> String {
+    let by_id: HashMap<&str, &Value> =
+        nodes.iter().filter_map(|node| Some((node["nodeId"].as_str()?, node))).collect();
+    let root = nodes.iter().find(|node| node.get("parentId").is_none()).unwrap();
+    let mut lines = Vec::new();
+    for top in parts(&by_id, root) {
+        top.write(&mut lines, 0);
+    }
+    lines.join("\n") + "\n"
 }
 
 /// A thing with what is in it, or a text.
@@ -95,9 +103,13 @@ fn parts(by_id: &HashMap<&str, &Value>, node: &Value) -> Vec<Part> {
     let named = NAMED.contains(&role.as_str());
     inner.retain(|part| !matches!(part, Part::Text(text) if named || text.trim().is_empty()));
     let line = spoken(node);
-    let silent = node["ignored"] == true || GROUPS.contains(&role.as_str()) && line == role;
-    if silent || role == "paragraph" && inner.is_empty() {
+    if node["ignored"] == true || STRUCTURE.contains(&role.as_str()) && line == role {
         return inner;
+    }
+    if BLOCKS.contains(&role.as_str()) && line == role {
+        // Its text does not run into the text beside it.
+        let apart = |part| if let Part::Text(text) = part { Part::Text(format!(" {text} ")) } else { part };
+        return inner.into_iter().map(apart).collect();
     }
     vec![Part::Thing(line, inner)]
 }
