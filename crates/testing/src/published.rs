@@ -1,15 +1,15 @@
-//! The data that AAEP's authors published: schemas and fixtures. It lies beside the repository and may be absent.
+//! What AAEP's authors published: schemas, fixtures, examples.
 
 use std::path::{Path, PathBuf};
 
-/// The folder with the published data; prints a line that starts with `skipped:` where it is absent.
+/// The folder with it, `shared` beside the repository. It is not part of the repository, so a test that needs it is ignored unless
+/// `cargo xtask oracle` runs it.
 ///
-/// `cargo xtask test` counts these lines, so that a test that returns early is reported as skipped and not as passed.
-pub fn folder() -> Option<PathBuf> {
+/// # Panics
+///
+/// Where the folder is missing: the test must not pass.
+pub fn folder() -> PathBuf {
     let folder = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared"));
-    if folder.join("aaep/schemas").is_dir() {
-        return Some(folder.to_owned());
-    }
-    eprintln!("skipped: ../shared is not there");
-    None
+    assert!(folder.join("aaep/schemas").is_dir(), "../shared is not there");
+    folder.to_owned()
 }

@@ -111,7 +111,10 @@ pub(crate) fn knows_version(document: &Value) -> bool {
 pub(crate) fn has_stray_member(document: &Value) -> bool {
     let Some(lawful) = lawful_like(document).filter(|_| knows_version(document)) else { return false };
     members(document).any(|(name, _)| {
-        lawful.get(name).is_none() && !is_reserved_name(name) && variant_of(name, lawful).is_none()
+        lawful.get(name).is_none()
+            && !is_reserved_name(name)
+            && variant_of(name, lawful).is_none()
+            && !is_choices_variant(name, lawful)
     })
 }
 
@@ -126,10 +129,35 @@ fn is_reserved_name(name: &str) -> bool {
 
 /// The field whose text `name` is in another language.
 fn variant_of<'n>(name: &'n str, lawful: &Value) -> Option<&'n str> {
+    field_of_variant(name, lawful).filter(|base| SPOKEN.contains(base))
+}
+
+fn field_of_variant<'n>(name: &'n str, lawful: &Value) -> Option<&'n str> {
     VARIANTS
         .iter()
         .filter_map(|suffix| name.strip_suffix(suffix)?.strip_suffix('_'))
-        .find(|base| SPOKEN.contains(base) && lawful.get(base).is_some())
+        .find(|base| lawful.get(base).is_some())
+}
+
+/// Whether `name` has the choices of a question in another language.
+fn is_choices_variant(name: &str, lawful: &Value) -> bool {
+    field_of_variant(name, lawful) == Some("choices")
+}
+
+/// Choices in another language have the form and the values of `choices`.
+pub(crate) fn has_wrong_choices_variant(document: &Value) -> bool {
+    fn values(list: &Value) -> Vec<&Value> {
+        items(list).map(|choice| &choice["value"]).collect()
+    }
+    let Some(lawful) = lawful_like(document) else { return false };
+    let is_choice = |choice: &Value| {
+        members(choice).count() == 2
+            && is_text_up_to(&choice["value"], 256)
+            && is_text_up_to(&choice["label"], 1024)
+    };
+    members(document).filter(|(name, _)| is_choices_variant(name, lawful)).any(|(_, list)| {
+        !list.is_array() || !items(list).all(is_choice) || values(list) != values(&document["choices"])
+    })
 }
 
 pub(crate) fn has_formless_variant(document: &Value) -> bool {

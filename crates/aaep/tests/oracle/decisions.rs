@@ -44,6 +44,11 @@ pub(crate) const DECISIONS: &[Decision] = &[
         broken_by: has_formless_variant,
     },
     Decision {
+        name: "C-A1 choices in another language have the form and values of choices",
+        rules: &["AAEP-4.4.2s-1"],
+        broken_by: has_wrong_choices_variant,
+    },
+    Decision {
         name: "C-A6 timestamp digits",
         rules: &["AAEP-3.2.5-2"],
         broken_by: |it| is_event(it) && time_of(it) == Time::Digits,
