@@ -1,15 +1,15 @@
 //! `cargo xtask bench`: the binary, the peers, then the benchmarks.
 
 use crate::setup;
-use crate::stage::Stages;
+use crate::stage::{Lane, Plan};
 
 /// Runs one benchmark or all; the quick form only shows that they run.
-pub(crate) fn run(stages: &mut Stages, name: Option<&str>, quick: bool) {
-    stages.cargo("build", &["build", "--release", "-p", "sayso-cli"]);
+pub(crate) fn plan<'a>(plan: &mut Plan<'a>, name: Option<&'a str>, quick: bool) {
+    plan.cargo("build", &[], &["build", "--release", "-p", "sayso-cli"]);
     if name.is_none_or(|name| name == "fanout") {
-        stages.run("nginx with nchan", || {
-            if let Err(why) = setup::nchan() {
-                println!("not to be had here: {why}");
+        plan.add("nginx with nchan", Lane::Compute, &[], |log| {
+            if let Err(why) = setup::nchan(log) {
+                log.say(&why);
             }
             Ok(())
         });
@@ -22,5 +22,5 @@ pub(crate) fn run(stages: &mut Stages, name: Option<&str>, quick: bool) {
     if quick {
         arguments.extend(["--", "--quick"]);
     }
-    stages.cargo("bench", &arguments);
+    plan.add("bench", Lane::Compute, &["build"], move |log| log.cargo(&arguments));
 }

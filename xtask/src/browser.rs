@@ -1,28 +1,20 @@
 //! The listening page in Debian's Chromium.
 
-use std::process::Command;
+use crate::stage::{Log, Outcome, StageResult, on_build_server};
+use crate::{debian, npm, programs};
 
-use crate::stage::{command, root};
-use crate::{npm, setup};
-
-/// Installs the browser and the accessibility checker, and runs the tests that need them.
-pub(crate) fn run() -> Result<(), String> {
-    if !there("the listening page")? {
-        return Ok(());
+/// Runs the tests that need a browser and the accessibility checker.
+pub(crate) fn run(log: &Log) -> StageResult {
+    if let Err(why) = debian::require(log, &debian::BROWSER) {
+        return unavailable(why);
     }
-    let packages = npm::install()?;
-    let test = ["test", "-p", "sayso-cli", "--locked", "--test", "browser", "--", "--ignored"];
-    command(Command::new(env!("CARGO")).args(test).current_dir(root()).env("BROWSER_PACKAGES", packages))
+    let packages = npm::install(log)?;
+    let mut tests = programs::test(log, "browser")?;
+    log.run(tests.arg("--ignored").env("BROWSER_PACKAGES", packages))?;
+    Ok(Outcome::Passed)
 }
 
-/// Whether there is a browser. Where none can be installed, what needs it is skipped, and that is said; on a build server it
-/// is a failure.
-pub(crate) fn there(what: &str) -> Result<bool, String> {
-    let Err(why) = setup::chromium() else { return Ok(true) };
-    let told = format!("Debian's chromium cannot be installed here ({why})");
-    if setup::on_build_server() {
-        return Err(told);
-    }
-    println!("SKIPPED: {what} was not tried in a browser: {told}");
-    Ok(false)
+/// What cannot be installed is skipped; on a build server it is a failure.
+pub(crate) fn unavailable(why: String) -> StageResult {
+    if on_build_server() { Err(why) } else { Ok(Outcome::Skipped(why)) }
 }

@@ -1,53 +1,57 @@
-//! Published clients of AAEP, installed by name and version and run against `sayso serve --compat`.
+//! Published clients of AAEP, pinned by version and hash and run against `sayso serve --compat`.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::setup::{debian, works};
-use crate::stage::{command, root};
-use crate::{browser, npm};
+use crate::browser::unavailable;
+use crate::stage::{Log, Outcome, StageResult, root, works};
+use crate::{debian, npm, programs, setup};
 
-/// What is installed. Their own dependencies come as they are.
-const PACKAGES: [&str; 3] =
-    ["aaep-conformance==1.0.0", "aaep-cli-debug==1.0.0", "aaep-minimal-producer==1.0.0"];
-
-/// Installs them, and runs the tests that need them.
-pub(crate) fn run() -> Result<(), String> {
-    let folder = install()?;
+/// Runs the tests with the clients that are programs.
+pub(crate) fn run(log: &Log) -> Result<(), String> {
+    let folder = install(log)?;
     give_schemas(&folder).map_err(|error| format!("schemas for the suite: {error}"))?;
-    let test = ["test", "-p", "sayso-cli", "--locked", "--test", "interop", "--", "--ignored", "--nocapture"];
-    let mut tests = Command::new(env!("CARGO"));
-    tests.args(test).current_dir(root()).env("INTEROP_CLIENTS", &folder);
-    if browser::there("AAEP's own web subscriber")? {
-        tests.env("INTEROP_SCRIPT", web_subscriber()?);
-    } else {
-        tests.args(["--skip", "web_subscriber"]);
-    }
-    command(&mut tests)
+    let mut tests = programs::test(log, "interop")?;
+    tests.args(["--ignored", "--nocapture", "--skip", WEB_SUBSCRIBER]).env("INTEROP_CLIENTS", &folder);
+    log.run(&mut tests)
 }
 
-/// AAEP's own subscriber for React, with React, as one script. Its package names files as its entries that are not in it, so
-/// the module of ours takes its file by path.
-fn web_subscriber() -> Result<PathBuf, String> {
-    let packages = npm::install()?;
+const WEB_SUBSCRIBER: &str = "web_subscriber";
+
+/// Runs the test with AAEP's own subscriber for React, with React, as one script in a browser. Its package names files as its
+/// entries that are not in it, so our module takes its file by path.
+pub(crate) fn web_subscriber(log: &Log) -> StageResult {
+    if let Err(why) = debian::require(log, &debian::BROWSER) {
+        return unavailable(why);
+    }
+    let packages = npm::install(log)?;
     let script = packages.join("web_subscriber.js");
     let module = root().join("crates/cli/tests/interop/web_subscriber.js");
-    npm::bundle(&packages, &module, &script)?;
-    Ok(script)
+    npm::bundle(log, &packages, &module, &script)?;
+    let mut tests = programs::test(log, "interop")?;
+    tests.args(["--ignored", "--nocapture", WEB_SUBSCRIBER]).env("INTEROP_SCRIPT", script);
+    log.run(&mut tests)?;
+    Ok(Outcome::Passed)
 }
 
 /// They live in the target folder, like all tools.
-fn install() -> Result<PathBuf, String> {
+fn install(log: &Log) -> Result<PathBuf, String> {
     let folder = root().join("target/tools/interop");
     let pip = folder.join("bin/pip");
     if !works(Command::new(&pip).arg("--version")) {
-        let venv = || command(Command::new("python3").args(["-m", "venv"]).arg(&folder));
-        if venv().is_err() {
-            debian(&["python3-venv"])?;
-            venv()?;
-        }
+        setup::programs(log)?;
+        log.run(Command::new("python3").args(["-m", "venv"]).arg(&folder))?;
     }
-    command(Command::new(&pip).args(["install", "--quiet", "--disable-pip-version-check"]).args(PACKAGES))?;
+    // Only wheels: building a package would fetch tools that are not pinned.
+    let how = [
+        "install",
+        "--quiet",
+        "--disable-pip-version-check",
+        "--require-hashes",
+        "--only-binary=:all:",
+        "-r",
+    ];
+    log.run(Command::new(&pip).args(how).arg(root().join("xtask/packages/requirements.txt")))?;
     Ok(folder)
 }
 

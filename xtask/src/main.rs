@@ -4,11 +4,14 @@ mod asp;
 mod bench;
 mod browser;
 mod conformance;
+mod debian;
 mod fuzz;
 mod hear;
 mod interop;
 mod npm;
+mod oracle;
 mod page;
+mod programs;
 mod setup;
 mod speech;
 mod stage;
@@ -16,14 +19,18 @@ mod switch_off;
 
 use std::process::ExitCode;
 
-use stage::Stages;
+use stage::{Lane, Plan};
 
 const USAGE: &str = "usage: cargo xtask COMMAND
 
-  test                 set-up, format, clippy, documentation, all tests, published clients, speech, the page in a browser and with a screen reader, conformance table, switched-off rules, fuzzing
+  test                 everything: set-up, format, clippy, documentation, all tests, published clients, speech, the page in a browser
+                       and with a screen reader, conformance table, switched-off rules, fuzzing
+  test quick           format, clippy, unit, property and integration tests; no browser, no sound, no fuzzing
+  setup                brings what the tests use to the newest version that this machine's sources offer, and prints the versions
   doc                  documents the whole workspace, and takes no warning
   conformance [check]  writes docs/conformance.md, or says whether it is stale
   asp [check]          writes the diagram and table of docs/asp.md and docs/asp-vectors.json, or says whether they are stale
+  oracle               compares with what AAEP's authors published, where ../shared has it
   interop              installs published clients of AAEP and runs them against the hub
   speech               installs speech-dispatcher and PulseAudio, and listens to what sayso says through them
   browser              installs Debian's Chromium and tries the listening page in it
@@ -34,7 +41,12 @@ const USAGE: &str = "usage: cargo xtask COMMAND
   fuzz [RUNS]          fuzzes each target, 200000 runs if not said
   bench [NAME] [quick] runs the benchmarks, or one of them; quick only shows that they run";
 
-/// Links that lead nowhere are warnings; that every public item has an example, a test of `sayso` looks at.
+const FORMAT: [&str; 3] = ["fmt", "--all", "--check"];
+
+const CLIPPY: [&str; 8] =
+    ["clippy", "--workspace", "--all-features", "--all-targets", "--locked", "--", "-D", "warnings"];
+
+/// Links that lead nowhere are warnings; a test of `sayso` demands that every public item has an example.
 const DOCUMENTATION: [&str; 7] = [
     "doc",
     "--workspace",
@@ -45,69 +57,88 @@ const DOCUMENTATION: [&str; 7] = [
     "build.rustdocflags = ['-Dwarnings']",
 ];
 
+const TESTS: [&str; 5] = ["test", "--workspace", "--all-features", "--locked", "--no-fail-fast"];
+
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    let mut stages = Stages::default();
+    let mut plan = Plan::default();
+    let number = |word: &str| word.parse::<u64>().ok().filter(|number| *number > 0);
     match *words.as_slice() {
-        ["test"] => test(&mut stages),
-        ["doc"] => stages.cargo("documentation", &DOCUMENTATION),
-        ["conformance"] => stages.run("conformance", conformance::write),
-        ["conformance", "check"] => stages.run("conformance", conformance::check),
-        ["asp"] => stages.run("asp", asp::write),
-        ["asp", "check"] => stages.run("asp", asp::check),
-        ["page"] => stages.run("page", page::run),
-        ["interop"] => stages.run("interop", interop::run),
-        ["speech"] => stages.run("speech", speech::run),
-        ["browser"] => stages.run("browser", browser::run),
-        ["hear"] => stages.run("hear", hear::write),
-        ["hear", "check"] => stages.run("hear", hear::check),
-        ["rules"] => stages.run("rules switched off", || switch_off::run(1)),
-        ["rules", step] if step.parse::<usize>().is_ok_and(|step| step > 0) => {
-            stages.run("rules switched off", || switch_off::run(step.parse().unwrap_or(1)));
+        ["test"] => test(&mut plan),
+        ["test", "quick"] => quick(&mut plan),
+        ["setup"] => {
+            plan.add("toolchain", Lane::Compute, &[], setup::toolchain);
+            plan.add("packages", Lane::Compute, &[], setup::packages);
         }
-        ["fuzz"] => fuzz_all(&mut stages, fuzz::RUNS),
-        ["fuzz", runs] if runs.parse::<u64>().is_ok() => {
-            fuzz_all(&mut stages, runs.parse().unwrap_or(fuzz::RUNS));
+        ["doc"] => plan.cargo("documentation", &[], &DOCUMENTATION),
+        ["conformance"] => plan.add("conformance", Lane::Compute, &[], |_| conformance::write()),
+        ["conformance", "check"] => plan.add("conformance", Lane::Compute, &[], |_| conformance::check()),
+        ["asp"] => plan.add("asp", Lane::Compute, &[], |_| asp::write()),
+        ["asp", "check"] => plan.add("asp", Lane::Compute, &[], |_| asp::check()),
+        ["oracle"] => plan.add("oracle", Lane::Compute, &[], oracle::run),
+        ["page"] => plan.add("page", Lane::Compute, &[], page::run),
+        ["interop"] => {
+            plan.add("interop", Lane::Compute, &[], interop::run);
+            plan.add("web subscriber", Lane::Compute, &[], interop::web_subscriber);
         }
-        ["bench"] => bench::run(&mut stages, None, false),
-        ["bench", "quick"] => bench::run(&mut stages, None, true),
-        ["bench", name] => bench::run(&mut stages, Some(name), false),
-        ["bench", name, "quick"] => bench::run(&mut stages, Some(name), true),
+        ["speech"] => plan.add("speech", Lane::Compute, &[], speech::run),
+        ["browser"] => plan.add("browser", Lane::Compute, &[], browser::run),
+        ["hear"] => plan.add("hear", Lane::Compute, &[], hear::write),
+        ["hear", "check"] => plan.add("hear", Lane::Compute, &[], hear::check),
+        ["rules"] => rules(&mut plan, 1),
+        ["rules", step] if let Some(step) = number(step) => rules(&mut plan, step),
+        ["fuzz"] => fuzz(&mut plan, fuzz::RUNS),
+        ["fuzz", runs] if let Some(runs) = number(runs) => fuzz(&mut plan, runs),
+        ["bench"] => bench::plan(&mut plan, None, false),
+        ["bench", "quick"] => bench::plan(&mut plan, None, true),
+        ["bench", name] => bench::plan(&mut plan, Some(name), false),
+        ["bench", name, "quick"] => bench::plan(&mut plan, Some(name), true),
         _ => {
             eprintln!("{USAGE}");
             return ExitCode::from(2);
         }
     }
-    stages.finish()
+    plan.run()
 }
 
-fn test(stages: &mut Stages) {
-    stages.run("set-up", setup::run);
-    stages.cargo("format", &["fmt", "--all", "--check"]);
-    let clippy =
-        ["clippy", "--workspace", "--all-features", "--all-targets", "--locked", "--", "-D", "warnings"];
-    stages.cargo("clippy", &clippy);
-    stages.cargo("documentation", &DOCUMENTATION);
-    stages.cargo("tests", &["test", "--workspace", "--locked", "--no-fail-fast"]);
-    stages.run("page", page::run);
-    // What is optional there: the loop for chat completions, and the adapter for rig.
-    stages.cargo(
-        "tests of all features",
-        &["test", "-p", "sayso", "--all-features", "--locked", "--no-fail-fast"],
-    );
-    stages.run("interop", interop::run);
-    stages.run("speech", speech::run);
-    stages.run("browser", browser::run);
-    stages.run("hear", hear::check);
-    stages.run("conformance", conformance::check);
-    stages.run("asp", asp::check);
-    stages.run("rules switched off", || switch_off::run(1));
-    fuzz_all(stages, fuzz::RUNS);
+fn test(plan: &mut Plan<'_>) {
+    plan.add("packages", Lane::RealTime, &[], setup::packages);
+    compute(plan);
+    plan.cargo("documentation", &["toolchain"], &DOCUMENTATION);
+    rules(plan, 1);
+    fuzz(plan, fuzz::RUNS);
+    plan.add("page", Lane::RealTime, &[], page::run);
+    plan.add("web subscriber", Lane::RealTime, &["build"], interop::web_subscriber);
+    plan.add("browser", Lane::RealTime, &["build"], browser::run);
+    plan.add("hear", Lane::RealTime, &["build"], hear::check);
+    plan.add("interop", Lane::RealTime, &["build"], interop::run);
+    plan.add("speech", Lane::RealTime, &["build"], speech::run);
 }
 
-fn fuzz_all(stages: &mut Stages, runs: u64) {
-    for target in fuzz::TARGETS {
-        stages.run(&format!("fuzz {target}"), || fuzz::run(target, runs));
-    }
+fn quick(plan: &mut Plan<'_>) {
+    plan.add("packages", Lane::RealTime, &[], setup::programs);
+    compute(plan);
+    plan.add("page", Lane::RealTime, &[], page::run);
+}
+
+/// The stages that both runs have.
+fn compute(plan: &mut Plan<'_>) {
+    plan.add("toolchain", Lane::Compute, &[], setup::toolchain);
+    plan.cargo("format", &["toolchain"], &FORMAT);
+    plan.cargo("clippy", &["toolchain"], &CLIPPY);
+    plan.add("build", Lane::Compute, &[], programs::build);
+    plan.cargo("tests", &["build", "packages"], &TESTS);
+    plan.add("oracle", Lane::Compute, &["build"], oracle::run);
+    plan.add("conformance", Lane::Compute, &[], |_| conformance::check());
+    plan.add("asp", Lane::Compute, &[], |_| asp::check());
+}
+
+fn rules(plan: &mut Plan<'_>, step: u64) {
+    let step = usize::try_from(step).unwrap_or(usize::MAX);
+    plan.add("rules switched off", Lane::Compute, &[], move |log| switch_off::run(log, step));
+}
+
+fn fuzz(plan: &mut Plan<'_>, runs: u64) {
+    plan.add("fuzz", Lane::Compute, &[], move |log| fuzz::run(log, runs));
 }

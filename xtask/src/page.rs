@@ -2,13 +2,11 @@
 
 use std::process::Command;
 
-use crate::setup::{debian, works};
-use crate::stage::{command, root};
+use crate::setup;
+use crate::stage::{Log, root};
 
-pub(crate) fn run() -> Result<(), String> {
-    if !works(Command::new("node").arg("--version")) {
-        debian(&["--no-install-recommends", "nodejs"])?;
-    }
+pub(crate) fn run(log: &Log) -> Result<(), String> {
+    setup::programs(log)?;
     let tests = root().join("crates/listen/page/tests");
-    command(Command::new("node").args(["--test", "--test-reporter=dot"]).arg(tests))
+    log.run(Command::new("node").args(["--test", "--test-reporter=dot"]).arg(tests))
 }

@@ -1,124 +1,88 @@
 //! What the tests need beyond a Rust toolchain: it is installed if it can be, and named if it cannot.
 
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::process::Command;
 
-use crate::stage::{command, root};
+use crate::debian;
+use crate::stage::{Log, on_build_server, printed, root, works};
 
-const CARGO_FUZZ: &str = "0.13.2";
 const NCHAN: &str = "/usr/lib/nginx/modules/ngx_nchan_module.so";
 
 /// What a whole run writes into the target folder, and what its packages take, in GB.
-const ROOM: u64 = 8;
+const DISK_GB: u64 = 8;
 
-/// Installs what is missing.
-pub(crate) fn run() -> Result<(), String> {
-    if let Some(free) = free_room().filter(|free| *free < ROOM) {
-        println!(
-            "The disk has {free} GB free, and all of this takes up to {ROOM}: what fails may fail for that."
-        );
+/// Programs that tests run, how to see that they are there, and the Debian packages that have them. They may also come from
+/// elsewhere, so a package is installed only where its program is missing.
+const PROGRAMS: [(&str, &[&str], &str); 5] = [
+    ("c++", &["--version"], "g++"),
+    ("strace", &["-V"], "strace"),
+    ("node", &["--version"], "nodejs"),
+    ("npm", &["--version"], "npm"),
+    ("python3", &["-c", "import ensurepip, sys, venv; print(sys.version)"], "python3-venv"),
+];
+
+/// The parts of the Rust toolchain that are used.
+pub(crate) fn toolchain(log: &Log) -> Result<(), String> {
+    if let Some(free) = free_disk_gb().filter(|free| *free < DISK_GB) {
+        log.say(&format!(
+            "The disk has {free} GB free, and a run takes up to {DISK_GB}: stages may fail for that."
+        ));
     }
-    let missing: Vec<String> =
-        [component("rustfmt", "fmt"), component("clippy", "clippy"), compiler(), strace(), cargo_fuzz()]
-            .into_iter()
-            .filter_map(Result::err)
-            .collect();
-    if missing.is_empty() {
-        return Ok(());
+    for (name, subcommand) in [("rustfmt", "fmt"), ("clippy", "clippy")] {
+        if !works(Command::new(env!("CARGO")).args([subcommand, "--version"])) {
+            log.run(Command::new("rustup").args(["component", "add", name]))?;
+        }
     }
-    let told = format!("not to be had here: {}", missing.join("; "));
-    if on_build_server() {
-        return Err(told);
-    }
-    println!("{told}; what needs it will fail");
     Ok(())
 }
 
-/// What the disk has left, in GB, where that can be found out.
-fn free_room() -> Option<u64> {
-    let told = Command::new("df").arg("-Pk").arg(root()).output().ok()?;
-    let told = String::from_utf8(told.stdout).ok()?;
-    let free: u64 = told.lines().nth(1)?.split_ascii_whitespace().nth(3)?.parse().ok()?;
+/// Programs that are missing. Where they cannot be installed, what needs them fails or is skipped later, and says so.
+pub(crate) fn programs(log: &Log) -> Result<(), String> {
+    tolerate(log, require(log, &[]))
+}
+
+/// Programs that are missing, and the newest of all packages that tests use, in one go.
+pub(crate) fn packages(log: &Log) -> Result<(), String> {
+    let all: Vec<&str> =
+        debian::BROWSER.into_iter().chain(debian::SCREEN_READER).chain(debian::SPEECH).collect();
+    tolerate(log, require(log, &all))
+}
+
+fn require(log: &Log, packages: &[&'static str]) -> Result<(), String> {
+    let is_missing = |(program, check, _): &&(&str, &[&str], _)| !works(Command::new(program).args(*check));
+    let missing = PROGRAMS.iter().filter(is_missing).map(|(.., package)| *package);
+    let wanted: BTreeSet<&str> = packages.iter().copied().chain(missing).collect();
+    let result = debian::require(log, &Vec::from_iter(wanted));
+    for (program, check, _) in PROGRAMS {
+        let shown = printed(Command::new(program).args(check)).unwrap_or_else(|why| why);
+        log.say(&format!("{program}: {}", shown.lines().next().unwrap_or_default()));
+    }
+    result
+}
+
+fn tolerate(log: &Log, result: Result<(), String>) -> Result<(), String> {
+    match result {
+        Err(why) if on_build_server() => Err(why),
+        Err(why) => {
+            log.say(&format!("{why}; what needs it will fail or be skipped"));
+            Ok(())
+        }
+        Ok(()) => Ok(()),
+    }
+}
+
+/// What the disk has left, where that can be found out.
+fn free_disk_gb() -> Option<u64> {
+    let shown = printed(Command::new("df").arg("-Pk").arg(root())).ok()?;
+    let free: u64 = shown.lines().nth(1)?.split_ascii_whitespace().nth(3)?.parse().ok()?;
     Some(free / (1024 * 1024))
 }
 
-/// Whether nobody is there to read what could not be had.
-pub(crate) fn on_build_server() -> bool {
-    std::env::var("CI").is_ok_and(|value| value == "true")
-}
-
-fn component(name: &str, subcommand: &str) -> Result<(), String> {
-    if works(Command::new(env!("CARGO")).args([subcommand, "--version"])) {
-        return Ok(());
-    }
-    command(Command::new("rustup").args(["component", "add", name])).map_err(|why| format!("{name} ({why})"))
-}
-
-/// The fuzzer's runtime is C++.
-fn compiler() -> Result<(), String> {
-    if works(Command::new("c++").arg("--version")) {
-        return Ok(());
-    }
-    debian(&["g++"]).map_err(|why| format!("a C++ compiler ({why})"))
-}
-
-/// A test watches the hub's calls of the system: that what it acknowledges is on disk.
-fn strace() -> Result<(), String> {
-    if !cfg!(target_os = "linux") || works(Command::new("strace").arg("-V")) {
-        return Ok(());
-    }
-    debian(&["strace"]).map_err(|why| format!("strace ({why})"))
-}
-
 /// The peer that the fan-out is measured against. Where it cannot be had, the benchmark says so and goes on.
-pub(crate) fn nchan() -> Result<(), String> {
+pub(crate) fn nchan(log: &Log) -> Result<(), String> {
     if works(Command::new("nginx").arg("-v")) && Path::new(NCHAN).exists() {
         return Ok(());
     }
-    debian(&["--no-install-recommends", "nginx", "libnginx-mod-nchan"])
-}
-
-/// The browser that pages are tried in, and letters for it to show.
-pub(crate) fn chromium() -> Result<(), String> {
-    if works(Command::new("chromium").arg("--version")) {
-        return Ok(());
-    }
-    debian(&["--no-install-recommends", "chromium", "fonts-dejavu-core"])
-}
-
-pub(crate) fn debian(packages: &[&str]) -> Result<(), String> {
-    // Nobody is there to be asked, and another may be at it.
-    let apt = |what: &[&str]| {
-        let mut apt = Command::new("apt-get");
-        apt.env("DEBIAN_FRONTEND", "noninteractive")
-            .args(["-q", "-o", "DPkg::Lock::Timeout=600", "-o", "Acquire::Retries=3"])
-            .args(what);
-        apt
-    };
-    let _ = command(&mut apt(&["update"]));
-    command(apt(&["install", "-y"]).args(packages))
-}
-
-fn cargo_fuzz() -> Result<(), String> {
-    if works(Command::new(cargo_fuzz_path()).arg("--version")) {
-        return Ok(());
-    }
-    let tools = tools();
-    let install = ["install", "cargo-fuzz", "--version", CARGO_FUZZ, "--locked", "--quiet", "--root"];
-    command(Command::new(env!("CARGO")).args(install).arg(&tools))
-        .map_err(|why| format!("cargo-fuzz ({why})"))
-}
-
-/// Tools live in the target folder, so that nothing outside the clone is needed or changed.
-fn tools() -> PathBuf {
-    root().join("target/tools")
-}
-
-/// Where cargo-fuzz is, once it is installed.
-pub(crate) fn cargo_fuzz_path() -> PathBuf {
-    tools().join("bin/cargo-fuzz")
-}
-
-pub(crate) fn works(command: &mut Command) -> bool {
-    command.stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok_and(|status| status.success())
+    debian::require(log, &["nginx", "libnginx-mod-nchan"])
 }

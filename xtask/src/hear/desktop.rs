@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 
 use super::dispatcher;
 use super::voice::Voice;
-use crate::setup::works;
-use crate::stage::command;
+use crate::debian;
+use crate::stage::{printed, works};
 
 /// So long is waited for a program to be there.
 const PATIENCE: Duration = Duration::from_mins(2);
@@ -50,9 +50,7 @@ impl Browser {
 
     /// Which versions were listened to, and when, as a sentence.
     pub(super) fn versions(self) -> Result<String, String> {
-        let package = |name: &str| {
-            printed(Command::new("dpkg-query").args(["--show", "--showformat=${Version}", name]))
-        };
+        let package = |name| debian::version(name).ok_or_else(|| format!("{name} is not installed"));
         let (orca, browser) = (package("orca")?, package(self.program())?);
         let day = printed(Command::new("date").args(["-u", "+%Y-%m-%d"]))?;
         Ok(format!("Debian's packages orca {orca} and {} {browser}, heard on {day}.", self.program()))
@@ -155,7 +153,7 @@ impl Desktop {
     /// The person presses a key.
     pub(super) fn press(&self, key: &str) -> Result<(), String> {
         self.voice.note(key.to_owned());
-        command(self.command("xdotool").args(["key", key]))
+        succeed(self.command("xdotool").args(["key", key]))
     }
 
     /// A program that belongs to the desktop. It is killed when we are, whatever kills us.
@@ -192,7 +190,7 @@ impl Desktop {
         let call = ["--session", "--print-reply", "--dest=org.a11y.Bus", "/org/a11y/bus"];
         let set = ["org.freedesktop.DBus.Properties.Set", "string:org.a11y.Status"];
         let value = [&format!("string:{property}"), "variant:boolean:true"];
-        command(self.command("dbus-send").args(call).args(set).args(value))
+        succeed(self.command("dbus-send").args(call).args(set).args(value))
     }
 }
 
@@ -257,8 +255,6 @@ fn environment(folder: &Path) -> Vec<(&'static str, String)> {
     ]
 }
 
-/// What a command prints.
-pub(super) fn printed(command: &mut Command) -> Result<String, String> {
-    let output = command.output().map_err(|error| format!("{command:?}: {error}"))?;
-    Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+fn succeed(command: &mut Command) -> Result<(), String> {
+    if works(command) { Ok(()) } else { Err(format!("{} failed", command.get_program().display())) }
 }

@@ -2,6 +2,7 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
+use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
@@ -17,11 +18,8 @@ pub(super) struct Hub {
 
 impl Hub {
     /// Starts it as a part of the desktop, so that it ends with it.
-    pub(super) fn start(desktop: &Desktop) -> Result<Self, String> {
-        let binary = std::env::current_exe()
-            .map_err(|error| format!("where this program is: {error}"))?
-            .with_file_name("sayso");
-        let mut serve = desktop.command(binary);
+    pub(super) fn start(desktop: &Desktop, sayso: &Path) -> Result<Self, String> {
+        let mut serve = desktop.command(sayso);
         serve.args(["serve", "--memory", "--open", "--demo-agent", "--listen", "127.0.0.1:0"]);
         let mut lines = BufReader::new(desktop.start(serve.stderr(Stdio::piped()))?).lines();
         let address = lines

@@ -10,82 +10,68 @@ mod scene;
 mod transcript;
 mod voice;
 
-use std::path::PathBuf;
-use std::process::Command;
+use std::path::{Path, PathBuf};
 
-use desktop::{Browser, Desktop, printed};
+use desktop::{Browser, Desktop};
 use hub::Hub;
 use scene::{SCENES, Scene, Step};
 use transcript::{Heard, Transcript};
 
-use crate::setup::{debian, on_build_server};
-use crate::stage::{cargo, root};
-
-/// What is installed, by Debian's names.
-const PACKAGES: [&str; 9] =
-    ["orca", "firefox-esr", "chromium", "xvfb", "openbox", "at-spi2-core", "dbus", "espeak-ng", "xdotool"];
+use crate::browser::unavailable;
+use crate::stage::{Log, Outcome, StageResult, root};
+use crate::{debian, programs};
 
 /// So often it is listened to before it counts as wrong: a voice runs in real time, and a machine that stalls shifts it.
 const ATTEMPTS: usize = 3;
 
 /// Listens, and demands that nothing is lost, doubled or out of order.
-pub(crate) fn check() -> Result<(), String> {
-    let again = |why: String| println!("{why}\nIt is listened to once more.");
-    (1..ATTEMPTS).find_map(|_| listen().map_err(again).ok()).map_or_else(|| listen().map(drop), |_| Ok(()))
+pub(crate) fn check(log: &Log) -> StageResult {
+    if let Err(why) = debian::require(log, &debian::SCREEN_READER) {
+        return unavailable(why);
+    }
+    let again = |why: String| log.say(&format!("{why}\nIt is listened to once more."));
+    (1..ATTEMPTS).find_map(|_| listen(log).map_err(again).ok()).map_or_else(|| listen(log), Ok)?;
+    Ok(Outcome::Passed)
 }
 
 /// Listens, and writes down what was heard.
-pub(crate) fn write() -> Result<(), String> {
-    let Some(heard) = listen()? else { return Ok(()) };
+pub(crate) fn write(log: &Log) -> StageResult {
+    if let Err(why) = debian::require(log, &debian::SCREEN_READER) {
+        return unavailable(why);
+    }
+    let heard = listen(log)?;
     std::fs::write(written(), transcript::document(&heard))
-        .map_err(|error| format!("{}: {error}", written().display()))
+        .map_err(|error| format!("{}: {error}", written().display()))?;
+    Ok(Outcome::Passed)
 }
 
 fn written() -> PathBuf {
     root().join("docs/screen-reader.md")
 }
 
-/// What was heard in each browser; nothing where it cannot be tried, which is then said.
-fn listen() -> Result<Option<Vec<Heard>>, String> {
-    if let Err(why) = install() {
-        let told = format!("Debian's packages cannot be installed here ({why})");
-        if on_build_server() {
-            return Err(told);
-        }
-        println!("SKIPPED: the page was not tried with a screen reader: {told}");
-        return Ok(None);
-    }
-    cargo(&["build", "--quiet", "--locked", "-p", "sayso-cli"])?;
+/// What was heard in each browser.
+fn listen(log: &Log) -> Result<Vec<Heard>, String> {
+    let sayso = &programs::sayso(log)?;
     // A voice takes its time; they speak side by side.
     let heard: Vec<Result<Heard, String>> = std::thread::scope(|scope| {
-        let listening =
-            [Browser::Firefox, Browser::Chromium].map(|browser| scope.spawn(move || listen_in(browser)));
+        let listening = [Browser::Firefox, Browser::Chromium]
+            .map(|browser| scope.spawn(move || listen_in(log, sayso, browser)));
         listening
             .into_iter()
             .map(|one| one.join().unwrap_or_else(|_| Err("it broke off".to_owned())))
             .collect()
     });
     let wrong: Vec<&str> = heard.iter().filter_map(|one| one.as_ref().err()).map(String::as_str).collect();
-    if wrong.is_empty() { Ok(Some(heard.into_iter().flatten().collect())) } else { Err(wrong.join("; ")) }
+    if wrong.is_empty() { Ok(heard.into_iter().flatten().collect()) } else { Err(wrong.join("; ")) }
 }
 
-fn install() -> Result<(), String> {
-    let query = ["--show", "--showformat=${db:Status-Status}\n"];
-    let states = printed(Command::new("dpkg-query").args(query).args(PACKAGES)).unwrap_or_default();
-    if states.lines().filter(|state| *state == "installed").count() == PACKAGES.len() {
-        return Ok(());
-    }
-    let packages: Vec<&str> = ["--no-install-recommends"].into_iter().chain(PACKAGES).collect();
-    debian(&packages)
-}
-
-fn listen_in(browser: Browser) -> Result<Heard, String> {
+fn listen_in(log: &Log, sayso: &Path, browser: Browser) -> Result<Heard, String> {
     let desktop = Desktop::open(browser.program())?;
-    let hub = Hub::start(&desktop)?;
+    let hub = Hub::start(&desktop, sayso)?;
     let played = play(&desktop, &hub, browser);
     let scenes = desktop.voice.transcripts();
     let lines: Vec<String> = scenes.iter().flat_map(Transcript::lines).collect();
-    println!("-- {}\n{}", browser.name(), lines.join("\n"));
+    log.say(&format!("-- {}\n{}", browser.name(), lines.join("\n")));
     played?;
     for (scene, transcript) in SCENES.iter().zip(&scenes) {
         transcript
@@ -122,15 +108,38 @@ fn play(desktop: &Desktop, hub: &Hub, browser: Browser) -> Result<(), String> {
 mod tests {
     #![allow(clippy::expect_used, reason = "a test fails where it cannot go on")]
 
+    use super::scene::Demand;
     use super::*;
 
+    /// Heard with Firefox ESR 140 and Chromium 148.
+    const OLDER: &str = include_str!("recordings/firefox-140-chromium-148.md");
+
+    fn recordings() -> [Vec<Transcript>; 2] {
+        let newer = std::fs::read_to_string(written()).expect("cargo xtask hear writes it");
+        [transcript::read(OLDER), transcript::read(&newer)]
+    }
+
     #[test]
-    fn what_is_written_in_docs_is_what_is_demanded() {
-        let text = std::fs::read_to_string(written()).expect("cargo xtask hear writes it");
-        let heard = transcript::read(&text);
-        assert_eq!(heard.len(), 2 * SCENES.len(), "a transcript for each scene in each browser");
-        for (transcript, scene) in heard.iter().zip(SCENES.iter().cycle()) {
-            assert_eq!(transcript.demand(scene.wanted), Ok(()), "{}", scene.title);
+    fn recordings_with_older_and_newer_browsers_are_what_is_demanded() {
+        for heard in recordings() {
+            assert_eq!(heard.len(), 2 * SCENES.len(), "a transcript for each scene in each browser");
+            for (transcript, scene) in heard.iter().zip(SCENES.iter().cycle()) {
+                assert_eq!(transcript.demand(scene.wanted), Ok(()), "{}", scene.title);
+            }
+        }
+    }
+
+    #[test]
+    fn in_no_recording_a_demand_can_be_lost_or_a_question_doubled() {
+        for heard in recordings() {
+            for (transcript, scene) in heard.iter().zip(SCENES.iter().cycle()) {
+                for demand in scene.wanted {
+                    let (Demand::Once(text) | Demand::AtLeastOnce(text)) = demand;
+                    assert!(transcript.without(text).demand(scene.wanted).is_err(), "{text} is lost");
+                    let doubled = transcript.followed_by(text).demand(scene.wanted);
+                    assert_eq!(doubled.is_err(), matches!(demand, Demand::Once(_)), "{text} is doubled");
+                }
+            }
         }
     }
 }

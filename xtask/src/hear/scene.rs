@@ -1,4 +1,4 @@
-//! What is played, what the person does, and what must be heard: each once, whole, and in this order.
+//! What is played, what the person does, and what must be heard, in this order.
 
 /// One scene.
 pub(super) struct Scene {
@@ -8,8 +8,19 @@ pub(super) struct Scene {
     pub(super) steps: &'static [Step],
     /// It is over when this was heard.
     pub(super) until: &'static str,
-    pub(super) wanted: &'static [&'static str],
+    pub(super) wanted: &'static [Demand],
 }
+
+/// Words that must be heard whole, after those demanded before them.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Demand {
+    /// A question, its consequence, a sentence or an outcome: twice would be as wrong as never.
+    Once(&'static str),
+    /// A control or the title of a dialog: a screen reader names it whenever the focus enters it.
+    AtLeastOnce(&'static str),
+}
+
+use Demand::{AtLeastOnce, Once};
 
 /// What the person does once they have heard something to its end.
 pub(super) struct Step {
@@ -32,13 +43,15 @@ pub(super) const SCENES: [Scene; 4] = [
         steps: &[],
         until: "Done: That was all.",
         wanted: &[
-            "Demonstration assistant started: Preparing an explanation.",
-            "This demonstration explains only itself.",
-            "Before it does something that cannot be undone, it asks you.",
-            "The hub tells the question to everybody who listens for you.",
-            "Your answer is checked, written down and tied to exactly the action that you were asked about.",
-            "Without an answer nothing is done.",
-            "Done: That was all.",
+            Once("Demonstration assistant started: Preparing an explanation."),
+            Once("This demonstration explains only itself."),
+            Once("Before it does something that cannot be undone, it asks you."),
+            Once("The hub tells the question to everybody who listens for you."),
+            Once(
+                "Your answer is checked, written down and tied to exactly the action that you were asked about.",
+            ),
+            Once("Without an answer nothing is done."),
+            Once("Done: That was all."),
         ],
     },
     Scene {
@@ -51,21 +64,23 @@ pub(super) const SCENES: [Scene; 4] = [
         ],
         until: "Done: That was all.",
         wanted: &[
-            "Demonstration assistant started: Preparing a transfer in the demonstration.",
-            "Question from Demonstration assistant",
-            "Transfer 250 euros from the demonstration account to Ben. In the demonstration the money is gone and cannot be called back.",
-            "No real money moves.",
-            "High risk.",
-            "It cannot be undone.",
-            "are left.",
-            "Without an answer it counts as no.",
-            "No, reject it",
-            "Yes, accept it",
-            "You accepted this: Transfer 250 euros from the demonstration account to Ben.",
-            "Tool: Transferring 250 euros to Ben.",
-            "Tool: The transfer is done.",
-            "In the demonstration 250 euros went to Ben; no real money moved.",
-            "Done: That was all.",
+            Once("Demonstration assistant started: Preparing a transfer in the demonstration."),
+            AtLeastOnce("Question from Demonstration assistant"),
+            Once(
+                "Transfer 250 euros from the demonstration account to Ben. In the demonstration the money is gone and cannot be called back.",
+            ),
+            Once("No real money moves."),
+            Once("High risk."),
+            Once("It cannot be undone."),
+            Once("are left."),
+            Once("Without an answer it counts as no."),
+            AtLeastOnce("No, reject it"),
+            AtLeastOnce("Yes, accept it"),
+            Once("You accepted this: Transfer 250 euros from the demonstration account to Ben."),
+            Once("Tool: Transferring 250 euros to Ben."),
+            Once("Tool: The transfer is done."),
+            Once("In the demonstration 250 euros went to Ben; no real money moved."),
+            Once("Done: That was all."),
         ],
     },
     Scene {
@@ -80,18 +95,20 @@ pub(super) const SCENES: [Scene; 4] = [
         ],
         until: "Done: That was all.",
         wanted: &[
-            "Demonstration assistant started: Looking at the weather in the demonstration.",
-            "Question from Demonstration assistant",
-            "For which place would you like the weather? About",
-            "are left.",
-            "Without an answer the agent goes on without knowing.",
-            "Choose one: Lagos London Madrid Or in your own words",
-            "not selected radio button",
-            "entry",
-            "Send the answer",
-            "You answered this: For which place would you like the weather?",
-            "In Lagos, as everywhere in the demonstration, it is mild with a little sun; no real forecast was asked for.",
-            "Done: That was all.",
+            Once("Demonstration assistant started: Looking at the weather in the demonstration."),
+            AtLeastOnce("Question from Demonstration assistant"),
+            Once("For which place would you like the weather? About"),
+            Once("are left."),
+            Once("Without an answer the agent goes on without knowing."),
+            Once("Choose one: Lagos London Madrid Or in your own words"),
+            AtLeastOnce("not selected radio button"),
+            AtLeastOnce("entry"),
+            AtLeastOnce("Send the answer"),
+            Once("You answered this: For which place would you like the weather?"),
+            Once(
+                "In Lagos, as everywhere in the demonstration, it is mild with a little sun; no real forecast was asked for.",
+            ),
+            Once("Done: That was all."),
         ],
     },
 ];
