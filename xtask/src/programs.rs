@@ -55,7 +55,7 @@ fn find(log: &Log, name: &str, is_test: bool) -> Result<PathBuf, String> {
     match ALL.get() {
         Some(all) => found(all),
         // A test of the binary's crate is built together with the binary.
-        None => found(&cargo(log, &["--test", if is_test { name } else { "usage" }])?),
+        None => found(&cargo(log, &["--test", if is_test { name } else { "rules" }])?),
     }
 }
 
