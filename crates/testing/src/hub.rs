@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 
@@ -46,9 +46,20 @@ impl Hub {
 
     /// Runs a command that becomes a hub, or ends.
     pub fn run(command: &mut Command) -> Result<Self, FailedStart> {
+        Self::spawn(command.stdin(Stdio::null()).stdout(Stdio::null()))
+    }
+
+    /// Starts it with a listener on its standard input and output, which are returned.
+    pub fn with_pipes(command: &mut Command) -> (Self, (ChildStdin, ChildStdout)) {
+        let started = Self::spawn(command.stdin(Stdio::piped()).stdout(Stdio::piped()));
+        let mut hub = started.unwrap_or_else(|(code, said)| panic!("it ended with {code:?}: {said:?}"));
+        let pipes = hub.child.stdin.take().zip(hub.child.stdout.take()).unwrap();
+        (hub, pipes)
+    }
+
+    fn spawn(command: &mut Command) -> Result<Self, FailedStart> {
         #[allow(clippy::zombie_processes, reason = "it is waited for when the hub is dropped")]
-        let mut child =
-            command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
         let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
         let mut said = Vec::new();
         loop {
@@ -116,9 +127,17 @@ impl Hub {
 
     /// Asks it to stop, and returns its exit code.
     pub fn stop(&mut self) -> i32 {
-        let id = self.child.id().to_string();
-        assert!(Command::new("kill").args(["-TERM", &id]).status().unwrap().success());
-        self.child.wait().unwrap().code().unwrap()
+        self.signal("-TERM");
+        self.wait().unwrap()
+    }
+
+    pub fn signal(&self, signal: &str) {
+        assert!(Command::new("kill").args([signal, &self.id()]).status().unwrap().success());
+    }
+
+    /// Waits for its end; its exit code, unless a signal ended it.
+    pub fn wait(&mut self) -> Option<i32> {
+        self.child.wait().unwrap().code()
     }
 }
 

@@ -1,7 +1,7 @@
 //! What the tests of several crates share. Nothing that is shipped depends on it.
 //!
 //! - [`cli`] runs the binary `sayso` until it ends, [`hub`] runs it as a hub, [`terminal`] as a listener at a terminal.
-//! - [`http`] is a client of a hub, [`messages`] are what agents and listeners send.
+//! - [`http`], [`websocket`] and [`unix`] are clients of a hub, [`messages`] are what agents and listeners send.
 //! - [`chromium`] is a browser without a window.
 //! - [`property`], [`random`] and [`hex`] serve property tests, simulations and published vectors.
 //! - [`published`] is the data that AAEP's authors published.
@@ -27,3 +27,6 @@ pub mod published;
 pub mod random;
 #[cfg(unix)]
 pub mod terminal;
+#[cfg(unix)]
+pub mod unix;
+pub mod websocket;

@@ -8,7 +8,8 @@ mod returning;
 use std::net::TcpStream;
 
 use serde_json::{Value, json};
-use tungstenite::{ClientRequestBuilder, Error, Message, WebSocket};
+use testing::websocket::{close_code, upgrade};
+use tungstenite::{Message, WebSocket};
 
 use testing::http::Client;
 use testing::hub::Hub;
@@ -26,16 +27,8 @@ pub(crate) struct Agent {
 impl Agent {
     /// Connects; the status if it is refused.
     pub(crate) fn connect(hub: &Hub, headers: &[(&str, &str)]) -> Result<Self, u16> {
-        let address = format!("ws://{}/agent/v1/ws", hub.address).parse().unwrap();
-        let mut wanted = ClientRequestBuilder::new(address);
-        for (name, value) in headers {
-            wanted = wanted.with_header(*name, *value);
-        }
-        match tungstenite::client(wanted, hub.client().connect()) {
-            Ok((socket, _)) => Ok(Self { socket, calls: 0, told: Vec::new() }),
-            Err(tungstenite::HandshakeError::Failure(Error::Http(answer))) => Err(answer.status().as_u16()),
-            Err(other) => panic!("{other}"),
-        }
+        let (socket, _) = upgrade(&hub.address, "/agent/v1/ws", headers)?;
+        Ok(Self { socket, calls: 0, told: Vec::new() })
     }
 
     pub(crate) fn open(hub: &Hub) -> Self {
@@ -105,13 +98,8 @@ impl Agent {
         asked["reply_token"].as_str().unwrap().to_owned()
     }
 
-    /// The code with which the other side closes, whatever it says before.
     pub(crate) fn code(mut self) -> u16 {
-        loop {
-            if let Message::Close(frame) = self.socket.read().unwrap() {
-                return frame.unwrap().code.into();
-            }
-        }
+        close_code(&mut self.socket)
     }
 }
 

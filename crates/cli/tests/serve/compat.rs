@@ -5,11 +5,11 @@ use std::process::Command;
 use serde_json::Value;
 
 use crate::serve::tokens::token;
-use crate::serve::websocket::Socket;
 use testing::http::{Client, EventStream};
 use testing::hub::Hub;
 use testing::messages::CAN_REPLY;
 use testing::messages::{kind, reply, request};
+use testing::websocket::Socket;
 
 pub(crate) const HELLO: &str = r#"{"kind":"user_input","text":"Hello"}"#;
 

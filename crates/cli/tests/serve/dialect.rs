@@ -3,11 +3,11 @@
 use std::io::{Read, Write};
 
 use crate::serve::compat::{HELLO, bare, decision, stream};
-use crate::serve::websocket::Socket;
 use testing::http::{Client, EventStream};
 use testing::hub::Hub;
 use testing::messages::CAN_REPLY;
 use testing::messages::{reply, request};
+use testing::websocket::Socket;
 
 fn compat(limits: &[&str]) -> Hub {
     // Signs of life would keep a test waiting that waits in vain.

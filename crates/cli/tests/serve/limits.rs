@@ -7,12 +7,13 @@ use serde_json::Value;
 use tungstenite::Message;
 
 use crate::serve::stdio::Parent;
-use crate::serve::unix::{Place, Talk};
-use crate::serve::websocket::Socket;
+use crate::serve::unix::Place;
 use testing::http::Client;
 use testing::hub::Hub;
 use testing::messages::{CAN_REPLY, QUESTION};
 use testing::messages::{kind, renegotiate};
+use testing::unix::UnixClient;
+use testing::websocket::Socket;
 
 /// Long enough for any machine, and shorter than what would happen without the limit.
 const SOON: Duration = Duration::from_secs(8);
@@ -152,7 +153,7 @@ fn messages_on_a_unix_socket() {
     let path = place.path.to_str().unwrap();
     let hub = Hub::limited(&["--unix", path, "--messages-unix-bytes", "512", "--messages-malformed", "1"]);
     for (text, reason) in [("1".to_owned(), "violation"), (format!("{{{}}}", " ".repeat(600)), "too_large")] {
-        let mut talk = Talk::new(&place.path, true);
+        let mut talk = UnixClient::new(&place.path, true);
         talk.subscribe();
         talk.say(&text);
         assert_eq!(talk.next()["reason_code"], reason);
@@ -160,8 +161,8 @@ fn messages_on_a_unix_socket() {
     }
     drop(hub);
     let _hub = Hub::limited(&["--unix", path, "--http-head-time", "100ms"]);
-    let mut talk = Talk::new(&place.path, true);
-    talk.stream.set_read_timeout(Some(SOON)).unwrap();
+    let mut talk = UnixClient::new(&place.path, true);
+    talk.stream().set_read_timeout(Some(SOON)).unwrap();
     assert!(talk.is_over(), "nothing was said");
 }
 

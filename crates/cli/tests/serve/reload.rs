@@ -8,9 +8,9 @@ use serde_json::json;
 use crate::serve::agent_ws::Agent;
 use crate::serve::sign_in::sign_in;
 use crate::serve::tokens::token;
-use crate::serve::websocket::{PROTOCOL, Socket};
 use testing::hub::Hub;
 use testing::messages::CAN_REPLY;
+use testing::websocket::{PROTOCOL, Socket};
 
 const ADA: [&str; 4] = ["--role", "listener", "--name", "ada"];
 const BEN: [&str; 4] = ["--role", "listener", "--name", "ben"];

@@ -1,39 +1,25 @@
-//! A listener on standard input and output.
+//! What only standard input and output have; what all wires do is in `tests/wires`.
 
 use std::io::{BufRead, BufReader, Lines, Write};
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::{ChildStdin, ChildStdout, Command};
 
 use serde_json::{Value, json};
-
-use testing::http::Client;
-use testing::messages::CAN_REPLY;
-use testing::messages::{FROM_THE_FUTURE, close, kind, renegotiate, reply, request};
+use testing::cli::binary;
+use testing::hub::Hub;
+use testing::messages::{CAN_REPLY, FROM_THE_FUTURE, kind, renegotiate, request};
 
 pub(crate) struct Parent {
-    child: Child,
-    client: Client,
+    hub: Hub,
     input: ChildStdin,
     output: Lines<BufReader<ChildStdout>>,
 }
 
 impl Parent {
     pub(crate) fn start(more: &[&str]) -> Self {
-        #[allow(clippy::zombie_processes, reason = "it is waited for at the end of each test")]
-        let mut child = Command::new(env!("CARGO_BIN_EXE_sayso"))
-            .args(["serve", "--memory", "--open", "--stdio", "--listen", "127.0.0.1:0"])
-            .args(more)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut said = BufReader::new(child.stderr.take().unwrap()).lines();
-        let address =
-            said.find_map(|line| Some(line.unwrap().strip_prefix("listening on http://")?.to_owned()));
-        std::thread::spawn(move || said.for_each(drop));
-        let (input, output) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
-        let output = BufReader::new(output).lines();
-        Self { child, client: Client::of(&address.unwrap()), input, output }
+        let mut command = Command::new(binary());
+        command.args(["serve", "--memory", "--open", "--stdio", "--listen", "127.0.0.1:0"]).args(more);
+        let (hub, (input, output)) = Hub::with_pipes(&mut command);
+        Self { hub, input, output: BufReader::new(output).lines() }
     }
 
     pub(crate) fn line(&mut self, line: &str) {
@@ -55,13 +41,6 @@ impl Parent {
         serde_json::from_str(&self.output.next().unwrap().unwrap()).unwrap()
     }
 
-    /// The next event.
-    fn event(&mut self) -> Value {
-        let mut said = self.next();
-        assert_eq!(said["method"], "aaep.event", "{said}");
-        said["params"].take()
-    }
-
     pub(crate) fn subscribe(&mut self) -> String {
         let answer = self.call(1, "aaep.subscribe", &request(CAN_REPLY));
         assert_eq!(kind(&answer["result"]), "subscription.accepted", "{answer}");
@@ -70,31 +49,10 @@ impl Parent {
 
     /// Ends the input, and returns the exit code.
     pub(crate) fn end(self) -> Option<i32> {
-        let Self { mut child, input, .. } = self;
+        let Self { mut hub, input, .. } = self;
         drop(input);
-        child.wait().unwrap().code()
+        hub.wait()
     }
-}
-
-#[test]
-fn a_question_is_heard_and_answered() {
-    let mut parent = Parent::start(&[]);
-    let client = parent.client.clone();
-    let subscription = parent.subscribe();
-    let terse = renegotiate(&subscription, r#"{"preferred_verbosity":"terse"}"#);
-    assert_eq!(kind(&parent.call(2, "aaep.renegotiate", &terse)["result"]), "subscription.accepted");
-    assert_eq!(parent.call(3, "aaep.ping", "{}")["result"], json!({}));
-    let session = client.start();
-    assert_eq!(kind(&parent.event()), "session.started");
-    let token = client.ask(&session);
-    while parent.event()["reply_token"] != token.as_str() {}
-    parent.notify("aaep.reply", &reply(&subscription, &token, "accept"));
-    let path = format!("/agent/v1/sessions/{session}/replies/{token}?wait=10");
-    assert_eq!(client.get(&path).text("decision"), "accept");
-    assert_eq!(parent.event()["extensions"]["sayso"]["decision"], "accept");
-    parent.notify("aaep.close", &close(&subscription));
-    assert_ne!(parent.subscribe(), subscription, "and it can begin again");
-    assert_eq!(parent.end(), Some(0));
 }
 
 #[test]

@@ -6,6 +6,7 @@ use crate::sse::Listener;
 use crate::stage::{Stage, can_reply, people, question, reply, request};
 use crate::wire::{Back, Heard, Kind, Sign, Wire};
 use testing::http::Client;
+use testing::messages::{close, renegotiate};
 
 pub(crate) fn the_hub_stops_and_the_question_stays_open(kind: Kind) {
     let mut stage = Stage::on_disk(kind);
@@ -70,23 +71,87 @@ pub(crate) fn another_connection_takes_over(kind: Kind) {
 pub(crate) fn what_is_no_message_is_borne_for_a_while(kind: Kind) {
     let mut stage = Stage::in_memory(kind);
     let (mut wire, id) = stage.subscribed(&can_reply());
-    let client = Client::of(&stage.hub.address).bearer(&people().ada);
-    for _ in 0..8 {
-        match kind {
-            Kind::Sse => assert_eq!(client.post("/aaep/v1/replies", "{").status, 400),
-            Kind::Stdio => assert_eq!(wire.subscribe(&request(&json!({})))["code"], -32602, "one at a time"),
-            _ => wire.say("null"),
-        }
-    }
-    if matches!(kind, Kind::Lines | Kind::Counted) {
-        assert_eq!(wire.message()["type"], "subscription.close");
-    }
-    if matches!(kind, Kind::Sse | Kind::Stdio) {
-        stage.start();
-        assert_eq!(wire.event()["type"], "aaep:agent.session.started", "each was answered");
+    // On HTTP a request may speak for any subscription of its sender; elsewhere for that of its connection only.
+    let (mut other, others): (Box<dyn Wire>, _) = if kind == Kind::Sse {
+        let (other, others) = stage.neighbour(&people().ben, &json!({}));
+        (Box::new(other), others)
     } else {
+        stage.same_person(&json!({}))
+    };
+    let client = Client::of(&stage.hub.address).bearer(&people().ada);
+    let bad = [
+        "null".to_owned(),
+        "{".to_owned(),
+        "[]".to_owned(),
+        r#"{"type":7}"#.to_owned(),
+        request(&json!({})),
+        close(&others),
+        renegotiate(&others, "{}"),
+    ];
+    let one_more = |wire: &mut dyn Wire, text: &str| match kind {
+        Kind::Sse => {
+            let answer = client.post("/aaep/v1/replies", text);
+            assert!(matches!(answer.status, 204 | 400 | 404), "{text}: {answer:?}");
+        }
+        Kind::Stdio => {
+            let answer = wire.subscribe(&request(&json!({})));
+            assert_eq!(answer["code"], -32602, "one at a time");
+            if text != "{" {
+                wire.say(text);
+            }
+        }
+        _ => wire.say(text),
+    };
+    for text in &bad {
+        one_more(&mut *wire, text);
+    }
+    assert_eq!(wire.ask(&renegotiate(&id, "{}"))["type"], "subscription.accepted", "seven are borne");
+    one_more(&mut *wire, "null");
+    if matches!(kind, Kind::Lines | Kind::Counted) {
+        assert_eq!(wire.message()["reason_code"], "violation");
+    }
+    if !matches!(kind, Kind::Sse | Kind::Stdio) {
         assert_eq!(wire.sign(), kind.pick(Sign::End, Sign::Code(4004), Sign::End, Sign::Stays));
         assert_eq!(client.get(&format!("/aaep/v1/events?subscription_id={id}")).status, 404);
+    }
+    stage.start();
+    assert_eq!(other.event()["type"], "aaep:agent.session.started", "the other's is untouched");
+    if matches!(kind, Kind::Sse | Kind::Stdio) {
+        assert_eq!(wire.event()["type"], "aaep:agent.session.started", "each was answered");
+    }
+}
+
+/// §8.3: a megabyte is carried, and the wire need not take twice as much.
+pub(crate) fn a_message_that_is_too_long_is_not_taken(kind: Kind) {
+    let mut stage = Stage::in_memory(kind);
+    let (mut wire, id) = stage.subscribed(&can_reply());
+    let padded = |length| format!("{}{}", renegotiate(&id, "{}"), " ".repeat(length));
+    assert_eq!(wire.ask(&padded(1024 * 1024))["type"], "subscription.accepted");
+    let too_long = 2 * 1024 * 1024;
+    match kind {
+        Kind::Sse => {
+            let client = Client::of(&stage.hub.address);
+            let head = format!(
+                "POST /aaep/v1/replies HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {}\r\nContent-Length: {too_long}\r\n\r\n",
+                stage.hub.address,
+                people().ada
+            );
+            let answer = client.raw(head.as_bytes());
+            assert!(answer.starts_with("HTTP/1.1 413 "), "{answer}");
+            stage.start();
+            assert_eq!(wire.event()["type"], "aaep:agent.session.started", "the stream stays");
+        }
+        Kind::Stdio => {
+            assert_eq!(wire.ask(&padded(too_long))["code"], -32600);
+            assert_eq!(wire.sign(), Sign::Stays);
+        }
+        _ => {
+            wire.say(&padded(too_long));
+            if kind != Kind::WebSocket {
+                assert_eq!(wire.message()["reason_code"], "too_large");
+            }
+            assert_eq!(wire.sign(), kind.pick(Sign::End, Sign::Code(1009), Sign::End, Sign::Stays));
+        }
     }
 }
 

@@ -128,7 +128,12 @@ const TABLE: &[Row] = &[
     row(
         "what_is_no_message_is_borne_for_a_while",
         endings::what_is_no_message_is_borne_for_a_while,
-        "400 each; close 4004 after eight; a close and end after eight; an error each",
+        "each is answered; close 4004 after eight; a close and end after eight; each is answered",
+    ),
+    row(
+        "a_message_that_is_too_long_is_not_taken",
+        endings::a_message_that_is_too_long_is_not_taken,
+        "413; close 1009; a close and end; error -32600",
     ),
     row("there_are_signs_of_life", endings::there_are_signs_of_life, "a comment; a ping; none; aaep.ping"),
     row(

@@ -1,22 +1,22 @@
 //! The real binary with every wire open, an agent on HTTP, and people with tokens.
 
-use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::{ChildStdin, ChildStdout, Command};
 use std::sync::OnceLock;
 use std::sync::mpsc::{Sender, channel};
 use std::time::Duration;
 
 use seal::UnixMillis;
 use serde_json::{Value, json};
+use testing::cli::binary;
 
 use crate::sse;
 use crate::wire::{Kind, Wire};
 use testing::http::Client;
 
-/// A hub as a child process.
+/// A hub with every wire open.
 pub(crate) struct Hub {
-    child: Child,
+    process: testing::hub::Hub,
     pub(crate) address: String,
     pub(crate) socket: PathBuf,
     /// Its input and output, where it listens on them, until somebody takes them.
@@ -28,70 +28,51 @@ pub(crate) struct Hub {
 impl Hub {
     fn start(kind: Kind, folder: &Path, keeps: bool, more: &[&str]) -> Self {
         let socket = folder.join("hub.sock");
-        let mut command = Command::new(env!("CARGO_BIN_EXE_sayso"));
+        let mut command = Command::new(binary());
         command.args(["serve", "--listen", "127.0.0.1:0", "--tokens"]).arg(&people().file);
-        command.arg("--unix").arg(&socket).args(more).stderr(Stdio::piped());
+        command.arg("--unix").arg(&socket).args(more);
         if keeps {
             command.arg("--data").arg(folder.join("data"));
         } else {
             command.arg("--memory");
         }
-        if kind == Kind::Stdio {
-            command.arg("--stdio").stdin(Stdio::piped()).stdout(Stdio::piped());
+        let (process, pipes) = if kind == Kind::Stdio {
+            let (process, pipes) = testing::hub::Hub::with_pipes(command.arg("--stdio"));
+            (process, Some(pipes))
         } else {
-            command.stdin(Stdio::null()).stdout(Stdio::null());
-        }
-        #[allow(clippy::zombie_processes, reason = "it is waited for when the hub is dropped")]
-        let mut child = command.spawn().unwrap();
-        let mut said = BufReader::new(child.stderr.take().unwrap()).lines().map_while(Result::ok);
-        let address = said
-            .find_map(|line| Some(line.strip_prefix("listening on http://")?.to_owned()))
-            .expect("it says where it listens");
-        std::thread::spawn(move || said.for_each(drop));
-        let pipes = child.stdin.take().zip(child.stdout.take());
-        let watch = watch(child.id(), Duration::from_mins(10));
-        Self { child, address, socket, pipes, _watch: watch }
+            (testing::hub::Hub::start_as(&mut command), None)
+        };
+        let watch = watch(process.id(), Duration::from_mins(10));
+        Self { address: process.address.clone(), process, socket, pipes, _watch: watch }
     }
 
     /// Kills it without a word.
     pub(crate) fn kill(&mut self) {
-        self.child.kill().unwrap();
-        self.child.wait().unwrap();
+        self.process.kill();
     }
 
     /// Asks it to stop.
     pub(crate) fn ask_to_stop(&self) {
-        signal(self.child.id(), "-TERM");
+        self.process.signal("-TERM");
     }
 
     /// Its exit code. It is promised that it ends within 5 seconds, of which a slow machine may make more; much later it is
     /// killed, and has none.
     pub(crate) fn exit_code(&mut self) -> Option<i32> {
-        let _watch = watch(self.child.id(), Duration::from_secs(30));
-        self.child.wait().unwrap().code()
-    }
-}
-
-impl Drop for Hub {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        let _watch = watch(self.process.id(), Duration::from_secs(30));
+        self.process.wait()
     }
 }
 
 /// Kills a process after that time, unless the sender is dropped before.
-fn watch(process: u32, patience: Duration) -> Sender<()> {
+fn watch(process: String, patience: Duration) -> Sender<()> {
     let (alive, gone) = channel();
     std::thread::spawn(move || {
         if gone.recv_timeout(patience) == Err(std::sync::mpsc::RecvTimeoutError::Timeout) {
-            signal(process, "-KILL");
+            let _ = Command::new("kill").args(["-KILL", &process]).status();
         }
     });
     alive
-}
-
-fn signal(process: u32, which: &str) {
-    assert!(Command::new("kill").args([which, &process.to_string()]).status().unwrap().success());
 }
 
 /// Tokens, made once for all hubs.
@@ -113,7 +94,7 @@ pub(crate) fn people() -> &'static People {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("tokens");
         let made = |role: &str, name: &str| {
-            let mut command = Command::new(env!("CARGO_BIN_EXE_sayso"));
+            let mut command = Command::new(binary());
             command.args(["token", "new", "--role", role, "--name", name, "--tokens"]).arg(&file);
             if role == "agent" {
                 command.args(["--agent-id", name]);

@@ -57,7 +57,8 @@ impl Parent {
         self.line(&format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":{params}}}"#));
         loop {
             let mut said = self.read().expect("an answer");
-            if said["id"] == id {
+            // What is too long to be read is refused without its id.
+            if said["id"] == id || said["error"].is_object() {
                 let result = said["result"].take();
                 return if result.is_null() { said["error"].take() } else { result };
             }

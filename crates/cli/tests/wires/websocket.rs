@@ -5,7 +5,7 @@ use std::net::TcpStream;
 use std::time::Duration;
 
 use serde_json::Value;
-use tungstenite::{ClientRequestBuilder, Error, HandshakeError, Message, WebSocket};
+use tungstenite::{Message, WebSocket};
 
 use crate::stage::Hub;
 use crate::wire::{Back, Heard, Sign, Wire, answer, sorted};
@@ -19,21 +19,13 @@ pub(crate) struct Socket {
 impl Socket {
     /// Connects; the status if it is refused.
     pub(crate) fn connect(address: &str, token: &str) -> Result<Self, u16> {
-        let uri = format!("ws://{address}/aaep/v1/ws").parse().unwrap();
-        let mut wanted = ClientRequestBuilder::new(uri).with_sub_protocol("aaep.v1");
-        if !token.is_empty() {
-            wanted = wanted.with_header("Authorization", format!("Bearer {token}"));
-        }
-        let stream = TcpStream::connect(address).unwrap();
-        stream.set_read_timeout(Some(Duration::from_mins(2))).unwrap();
-        match tungstenite::client(wanted, stream) {
-            Ok((socket, answer)) => {
-                assert_eq!(answer.headers()["Sec-WebSocket-Protocol"], "aaep.v1");
-                Ok(Self { frames: socket, token: token.to_owned(), kept: VecDeque::new() })
-            }
-            Err(HandshakeError::Failure(Error::Http(answer))) => Err(answer.status().as_u16()),
-            Err(other) => panic!("{other}"),
-        }
+        let bearer = format!("Bearer {token}");
+        let headers = [("Sec-WebSocket-Protocol", "aaep.v1"), ("Authorization", &bearer)];
+        let headers = if token.is_empty() { &headers[..1] } else { &headers };
+        let (socket, answer) = testing::websocket::upgrade(address, "/aaep/v1/ws", headers)?;
+        assert_eq!(answer.headers()["Sec-WebSocket-Protocol"], "aaep.v1");
+        socket.get_ref().set_read_timeout(Some(Duration::from_mins(2))).unwrap();
+        Ok(Self { frames: socket, token: token.to_owned(), kept: VecDeque::new() })
     }
 
     fn read(socket: &mut WebSocket<TcpStream>) -> Heard {
@@ -52,7 +44,8 @@ impl Wire for Socket {
     }
 
     fn say(&mut self, message: &str) {
-        self.frames.send(Message::text(message)).unwrap();
+        // Whether anybody reads is seen by what comes back.
+        let _ = self.frames.send(Message::text(message));
     }
 
     fn ask(&mut self, message: &str) -> Value {
