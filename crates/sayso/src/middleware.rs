@@ -29,8 +29,8 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use tower_layer::Layer;
-use tower_service::Service;
+pub use tower_layer::Layer;
+pub use tower_service::Service;
 
 use crate::ambient::within;
 use crate::error::Error;

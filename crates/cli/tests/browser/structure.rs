@@ -93,8 +93,7 @@ fn a_changed_name_role_state_text_or_order_is_a_difference() {
 
 #[test]
 fn structure_with_a_name_or_a_state_is_heard() {
-    for (role, name, states) in
-        [("form", "Sign in", json!({})), ("generic", "", json!({ "live": "polite" }))]
+    for (role, name, states) in [("form", "Sign in", json!({})), ("generic", "", json!({ "live": "polite" }))]
     {
         let with = json!([[role, name, states, [["button", "Send", {}, []]]]]);
         assert!(tree(&with).contains(&format!("\n  {role}")), "{}", tree(&with));

@@ -70,8 +70,7 @@ use std::pin::{Pin, pin};
 use std::task::Poll;
 use std::time::Duration;
 
-use futures_core::Stream;
-
+pub use futures_core::Stream;
 pub use reply::{Allowed, Denied, Gate, Reply};
 pub use report::{Ending, Fault, Report};
 pub use step::{Step, Unasked};

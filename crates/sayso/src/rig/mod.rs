@@ -53,6 +53,7 @@ use rig_core::streaming::{Item, StreamEvent};
 use rig_core::tool::{Tool, ToolContext};
 
 pub use asking::Asking;
+pub use {rig_agent, rig_core};
 
 use crate::hub::Hub;
 use crate::session::{Cause, Failure, Session};

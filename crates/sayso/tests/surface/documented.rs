@@ -85,7 +85,7 @@ impl Asked for Told<()> {
     assert_eq!(found, expected.map(|(name, runs)| (name.to_owned(), runs)));
 }
 
-fn sources(folder: &Path, files: &mut Vec<PathBuf>) {
+pub(crate) fn sources(folder: &Path, files: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         if path.is_dir() {

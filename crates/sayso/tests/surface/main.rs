@@ -12,6 +12,7 @@
 mod build;
 mod dependencies;
 mod documented;
+mod exports;
 mod fields;
 #[allow(dead_code, reason = "shared with other tests")]
 #[path = "../both/stage.rs"]
