@@ -64,6 +64,43 @@ fn who_comes_back_hears_the_rest() {
 }
 
 #[test]
+fn requests_are_bounded_as_on_a_hub() {
+    let served = serve(&recording("clarification"), "max");
+    let client = served.client();
+    let host = format!("Host: {}\r\n", served.address);
+    let post = format!("POST /aaep/v1/subscriptions HTTP/1.1\r\n{host}");
+    // Exactly as long as a head must not be: what is left unread could take the answer with it.
+    let head = format!("GET / HTTP/1.1\r\n{host}X: ");
+    let chunks = format!("10000\r\n{}\r\n", "y".repeat(0x10000));
+    for (request, status) in [
+        ("GARBAGE\r\n\r\n".to_owned(), "400"),
+        (format!("GET / HTTP/1.1\r\n{host}{host}\r\n"), "400"),
+        (format!("{post}Content-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n"), "400"),
+        (format!("{post}Transfer-Encoding: chunked\r\n\r\nzz\r\n"), "400"),
+        (format!("GET / HTTP/1.1\r\n{host}{}\r\n", "X: y\r\n".repeat(64)), "400"),
+        (format!("{head:y<16384}"), "431"),
+        (format!("{post}Content-Length: 65537\r\n\r\n"), "413"),
+        (format!("{post}Transfer-Encoding: chunked\r\n\r\n{chunks}1\r\ny\r\n"), "413"),
+        (format!("GET /aaep/v1/events?token=a HTTP/1.1\r\n{host}Connection: close\r\n\r\n"), "400"),
+        ("GET / HTTP/1.1\r\nHost: rebound.example\r\nConnection: close\r\n\r\n".to_owned(), "421"),
+        // Nobody sends the rest.
+        (format!("{post}X: "), ""),
+    ] {
+        let answer = client.raw(request.as_bytes());
+        let status = if status.is_empty() { String::new() } else { format!("HTTP/1.1 {status} ") };
+        assert!(
+            answer.starts_with(&status) && answer.is_empty() == status.is_empty(),
+            "{request:.60}: {answer:.200}"
+        );
+    }
+    let expecting = client.raw(
+        format!("{post}Expect: 100-continue\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{{}}")
+            .as_bytes(),
+    );
+    assert!(expecting.starts_with("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 400 "), "{expecting}");
+}
+
+#[test]
 fn its_questions_are_history_and_that_is_said() {
     let served = serve(&recording("section-4-6"), "max");
     let client = served.client();

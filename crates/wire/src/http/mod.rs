@@ -4,15 +4,18 @@
 //! - [`Chunks`]: a chunked body, piece by piece.
 //! - [`Query`]: the parameters of a target, each once.
 //! - [`Response`]: a status, headers and a body into bytes.
-//!
-//! No sockets here: bytes in, values out.
+//! - `reader`: the requests of a connection, within [`RequestLimits`]. It alone knows connections; the rest is bytes in, values
+//!   out.
 
 mod chunks;
 mod head;
 mod query;
+mod reader;
 mod response;
 
 pub use chunks::{BadChunk, Chunks};
 pub use head::{BadHead, Framing, Head, Method};
 pub use query::{BadQuery, Query};
+pub use reader::RequestLimits;
+pub(crate) use reader::{RequestReader, Unread};
 pub use response::{Response, Status};

@@ -23,6 +23,8 @@ use aaep::{Received, SubscriptionId};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
+use crate::http::RequestLimits;
+
 /// An event of a recording.
 pub type Recorded = Arc<Received<Event>>;
 
@@ -44,12 +46,9 @@ pub struct Limits {
     pub connections: usize,
     /// Subscriptions that are known; beyond, a new one is refused.
     pub subscriptions: usize,
-    /// Bytes of a request's head.
-    pub head_bytes: usize,
-    /// Bytes of a message.
-    pub message_bytes: usize,
-    /// How long a request, or the first message on a WebSocket, may take.
-    pub patience: Duration,
+    /// How much a request may have. A message on a WebSocket may have as much as a body, and the first may take as long as
+    /// a head.
+    pub requests: RequestLimits,
     /// How long a listener may take to take one event.
     pub write_time: Duration,
     /// How often a quiet stream gives a sign of life.
@@ -61,9 +60,7 @@ impl Default for Limits {
         Self {
             connections: 256,
             subscriptions: 1000,
-            head_bytes: 16 * 1024,
-            message_bytes: 64 * 1024,
-            patience: Duration::from_secs(10),
+            requests: RequestLimits { body_bytes: 64 * 1024, ..crate::Limits::default().requests() },
             write_time: Duration::from_mins(1),
             alive: Duration::from_secs(15),
         }

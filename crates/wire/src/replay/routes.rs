@@ -2,98 +2,36 @@
 
 use aaep::SubscriptionId;
 use aaep::message::{Message, SubscriptionRejected};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use super::player::Player;
 use super::{Replay, Subscription, socket};
-use crate::http::{Chunks, Framing, Head, Method, Query, Response, Status};
+use crate::http::{Head, Method, Query, RequestReader, Response, Status, Unread};
 use crate::listener::websocket;
-use crate::server::{STREAM_HEAD, hung_up, written};
+use crate::server::{STREAM_HEAD, check_origin, hung_up, no_token, written};
 
 pub(super) async fn run(replay: &Replay, mut stream: TcpStream) {
-    let mut bytes = Vec::new();
+    let patience = replay.limits.requests.answer_time;
+    let mut reader = RequestReader::new(replay.limits.requests);
     loop {
-        let request = timeout(replay.limits.patience, read(replay, &mut stream, &mut bytes)).await;
-        let Ok(Some(request)) = request else { return };
-        let (head, body) = match request {
+        let (head, body) = match reader.next(&mut stream).await {
             Ok(request) => request,
-            Err(response) => {
-                let _ =
-                    written(&mut stream, &response.to_bytes(false, false), replay.limits.write_time).await;
+            Err(Unread::Ended) => return,
+            Err(Unread::Refused(response)) => {
+                written(&mut stream, &response.to_bytes(false, false), patience).await;
                 return;
             }
         };
         let response = match answer(replay, &head, &body) {
             Reply::Whole(response) => response,
             Reply::Stream(id, last) => return play(replay, stream, &id, last).await,
-            Reply::Socket(accept) => return socket::run(replay, &accept, stream, bytes).await,
+            Reply::Socket(accept) => return socket::run(replay, &accept, stream, reader.rest).await,
         };
-        let head_only = head.method == Method::Head;
-        let told =
-            written(&mut stream, &response.to_bytes(head.keep_alive, head_only), replay.limits.write_time)
-                .await;
-        if !told || !head.keep_alive {
+        let bytes = response.to_bytes(head.keep_alive, head.method == Method::Head);
+        if !written(&mut stream, &bytes, patience).await || !head.keep_alive {
             return;
-        }
-    }
-}
-
-/// A request and its body; nothing if the connection ends.
-async fn read(
-    replay: &Replay,
-    stream: &mut TcpStream,
-    bytes: &mut Vec<u8>,
-) -> Option<Result<(Head, Vec<u8>), Response>> {
-    let bad = |why: &str| Some(Err(Response::problem(Status::BadRequest, why)));
-    let head = loop {
-        match Head::parse(bytes) {
-            Ok(Some((head, used))) => {
-                bytes.drain(..used);
-                break head;
-            }
-            Ok(None) if bytes.len() > replay.limits.head_bytes => {
-                let why = "The request's head is too long.";
-                return Some(Err(Response::problem(Status::HeadTooLarge, why)));
-            }
-            Ok(None) => {}
-            Err(why) => return bad(&format!("{why}.")),
-        }
-        if stream.read_buf(bytes).await.unwrap_or(0) == 0 {
-            return None;
-        }
-    };
-    let too_large = || Some(Err(Response::problem(Status::ContentTooLarge, "The message is too long.")));
-    let most = replay.limits.message_bytes;
-    let (mut body, mut chunks) = (Vec::new(), Chunks::default());
-    loop {
-        match head.framing {
-            Framing::None => return Some(Ok((head, body))),
-            Framing::Length(length) => {
-                let Some(length) = usize::try_from(length).ok().filter(|length| *length <= most) else {
-                    return too_large();
-                };
-                if bytes.len() >= length {
-                    body = bytes.drain(..length).collect();
-                    return Some(Ok((head, body)));
-                }
-            }
-            Framing::Chunked => {
-                let Ok(took) = chunks.take(bytes, &mut body) else {
-                    return bad("The body is not chunked as it says.");
-                };
-                bytes.drain(..took);
-                if body.len() > most {
-                    return too_large();
-                }
-                if chunks.is_done() {
-                    return Some(Ok((head, body)));
-                }
-            }
-        }
-        if stream.read_buf(bytes).await.unwrap_or(0) == 0 {
-            return None;
         }
     }
 }
@@ -106,12 +44,8 @@ enum Reply {
 
 fn answer(replay: &Replay, head: &Head, body: &[u8]) -> Reply {
     let problem = |status, why: &str| Reply::Whole(Response::problem(status, why));
-    let own = |host: &str| replay.hosts.iter().any(|own| own.eq_ignore_ascii_case(host));
-    if !head.header("host").is_some_and(own) {
-        return problem(Status::MisdirectedRequest, "This is not the host of that name.");
-    }
-    if head.header("origin").is_some_and(|origin| !origin.strip_prefix("http://").is_some_and(own)) {
-        return problem(Status::Forbidden, "Pages of another origin are not let in.");
+    if let Err(refused) = check_origin(&replay.hosts, false, head).and_then(|()| no_token(head)) {
+        return Reply::Whole(refused);
     }
     match (head.method, head.path.as_str()) {
         (Method::Post, "/aaep/v1/subscriptions") => Reply::Whole(subscribe(replay, body)),

@@ -23,10 +23,10 @@ pub(super) async fn run(replay: &Replay, accept: &str, mut stream: TcpStream, re
     if stream.write_all(head.as_bytes()).await.is_err() {
         return;
     }
-    let most = Some(limits.message_bytes);
+    let most = Some(limits.requests.body_bytes);
     let config = WebSocketConfig::default().max_message_size(most).max_frame_size(most);
     let mut socket = WebSocketStream::from_partially_read(stream, read, Role::Server, Some(config)).await;
-    let until = Instant::now() + limits.patience;
+    let until = Instant::now() + limits.requests.head_time;
     let request = loop {
         match timeout_at(until, socket.next()).await {
             Ok(Some(Ok(Frame::Text(text)))) => match Message::parse(&text) {
@@ -81,5 +81,5 @@ pub(super) async fn run(replay: &Replay, accept: &str, mut stream: TcpStream, re
     }
     // There is no way back to it (C-C17).
     replay.known().remove(&id);
-    let _ = timeout(limits.patience, socket.close(None)).await;
+    let _ = timeout(limits.requests.head_time, socket.close(None)).await;
 }

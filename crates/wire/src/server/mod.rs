@@ -27,7 +27,7 @@ pub use bridge::{Bridge, Line};
 pub(crate) use connection::STREAM_HEAD;
 pub use door::{Changed, Door};
 pub use routes::clock;
-pub(crate) use routes::response;
+pub(crate) use routes::{check_origin, no_token, response};
 pub(crate) use stream::{hung_up, written};
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
@@ -35,6 +35,7 @@ pub use told::Told;
 
 use crate::auth::{Attempts, Passes};
 use crate::compat::{self, Compat};
+use crate::http::RequestLimits;
 use crate::listener::{FAREWELL, UnixSocket, stdio, unix};
 use crate::{Tls, Wish};
 
@@ -112,6 +113,21 @@ impl Default for Limits {
             sign_in_attempts: 10,
             unsent_bytes: 4 * 1024,
             dialect: compat::Limits::default(),
+        }
+    }
+}
+
+impl Limits {
+    /// Those of a request.
+    pub(crate) fn requests(&self) -> RequestLimits {
+        RequestLimits {
+            head_bytes: self.head_bytes,
+            headers: self.headers,
+            body_bytes: self.body_bytes,
+            head_time: self.head_time,
+            body_time: self.body_time,
+            answer_time: self.answer_time,
+            idle_time: self.idle_time,
         }
     }
 }

@@ -31,7 +31,7 @@ pub(super) async fn answer(server: &Server, head: &Head, body: Vec<u8>, peer: Ip
 }
 
 async fn routed(server: &Server, head: &Head, body: Vec<u8>, peer: IpAddr) -> Result<Reply, Response> {
-    check_origin(server, head)?;
+    check_origin(&server.hosts, server.tls.is_some(), head)?;
     no_token(head)?;
     if let Some(asset) = assets::answer(&server.assets, head) {
         return asset.map(Reply::Whole);
@@ -255,7 +255,7 @@ async fn attach(server: &Server, head: &Head, who: Principal) -> Result<Reply, R
 }
 
 /// A token in an address is refused, whatever is asked and whoever asks.
-fn no_token(head: &Head) -> Result<(), Response> {
+pub(crate) fn no_token(head: &Head) -> Result<(), Response> {
     if head.query.as_deref().is_some_and(|query| query.contains("token=")) {
         return Err(Response::problem(
             Status::BadRequest,
@@ -289,14 +289,14 @@ pub(super) fn another_method() -> Response {
 }
 
 /// A web page of another origin can neither read nor answer, and nobody can reach the hub under a name that is not its own.
-fn check_origin(server: &Server, head: &Head) -> Result<(), Response> {
-    let known = |host: &str| server.hosts.iter().any(|own| own.eq_ignore_ascii_case(host));
+pub(crate) fn check_origin(hosts: &[String], has_tls: bool, head: &Head) -> Result<(), Response> {
+    let known = |host: &str| hosts.iter().any(|own| own.eq_ignore_ascii_case(host));
     if !head.header("host").is_some_and(known) {
         return Err(Response::problem(Status::MisdirectedRequest, "This is not the host of that name."));
     }
     let same = head.header("origin").is_none_or(|origin| {
         // Without TLS of our own there may be somebody in front who has it.
-        let plain = origin.strip_prefix("http://").filter(|_| server.tls.is_none());
+        let plain = origin.strip_prefix("http://").filter(|_| !has_tls);
         plain.or_else(|| origin.strip_prefix("https://")).is_some_and(known)
     });
     if same {
