@@ -43,5 +43,5 @@ pub fn whole() -> String {
 
 /// The bytes of the event's frame.
 pub fn framed() -> usize {
-    ::hub::delivery::Frame::event(ID, &whole(), 1, false).sse().len()
+    ::hub::delivery::Frame::event(ID, &whole(), 1, false).size()
 }

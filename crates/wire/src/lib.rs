@@ -12,6 +12,7 @@
 //! - [`Line`]: an agent's own way to the hub, on which it is told without asking.
 //! - [`Tls`]: a certificate and its key.
 //! - [`replay`]: a recording, on the routes of a hub.
+//! - `sse`: how a stream of events is written.
 //! - [`Server`]: connections in, requests to the hub, answers and streams out.
 
 mod agent;
@@ -25,6 +26,7 @@ mod listener;
 pub mod observe;
 pub mod replay;
 mod server;
+mod sse;
 mod tls;
 
 pub use compat::Limits as DialectLimits;

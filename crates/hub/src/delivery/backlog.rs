@@ -43,7 +43,7 @@ impl Backlog {
     pub fn push(&mut self, frame: &Arc<Frame>) -> bool {
         // What is no event tells where to resume, and of that there is nothing to tell before it has caught up.
         if let Some(event) = frame.parsed() {
-            self.bytes += frame.sse().len();
+            self.bytes += frame.size();
             self.shaper.push(&Arc::new(Waiting { event, frame: frame.clone() }));
         }
         if self.bytes > self.limits.bytes {
@@ -66,7 +66,7 @@ impl Backlog {
                 Arc::new(frame.of_session(session, Part::of(event)))
             }
         };
-        self.bytes = self.bytes.saturating_sub(frame.sse().len());
+        self.bytes = self.bytes.saturating_sub(frame.size());
         Some(frame)
     }
 
@@ -83,7 +83,7 @@ impl Backlog {
 
 fn weight(out: &Out<Waiting>) -> usize {
     match out {
-        Out::Same(waiting) => waiting.frame.sse().len(),
+        Out::Same(waiting) => waiting.frame.size(),
         Out::Made(event) => match &event.payload {
             Payload::OutputStreaming(chunk) => ENVELOPE + chunk.chunk.len(),
             _ => ENVELOPE,

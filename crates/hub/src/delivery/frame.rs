@@ -6,13 +6,13 @@ use std::sync::{Arc, OnceLock};
 use aaep::event::{Event, Payload};
 use aaep::json::Writer;
 
-/// One event as it goes to listeners: encoded once, shared by all.
+/// One event or message on its way to listeners, shared by all of them.
 #[derive(Debug)]
 pub struct Frame {
-    bytes: Box<[u8]>,
-    json: (u32, u32),
-    /// Where the id stands.
-    id: (u32, u32),
+    kind: FrameKind,
+    /// The id, and then the JSON.
+    text: Box<str>,
+    id_bytes: usize,
     /// The place of the event in the hub's log.
     pub position: u64,
     /// It overtakes.
@@ -27,11 +27,26 @@ pub struct Frame {
     parsed: OnceLock<Option<Arc<Event>>>,
     /// The same without an id.
     nameless: OnceLock<Arc<Frame>>,
+    /// What a wire made of it.
+    encoded: OnceLock<Box<[u8]>>,
+}
+
+/// What a frame is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FrameKind {
+    /// An event.
+    Event,
+    /// A message of the handshake; it has no id.
+    Message,
+    /// The id from which a client would resume, and nothing else.
+    ResumePoint,
+    /// A sign of life; it is empty.
+    Heartbeat,
 }
 
 impl PartialEq for Frame {
     fn eq(&self, other: &Self) -> bool {
-        self.bytes == other.bytes && self.position == other.position
+        self.kind == other.kind && self.text == other.text && self.position == other.position
     }
 }
 
@@ -99,27 +114,18 @@ impl Part {
     }
 }
 
-/// How a message begins for SSE.
-const MESSAGE: &str = "event: aaep.message\ndata: ";
+/// What a stream adds to an event.
+const FRAMING_BYTES: usize = 31;
 
 impl Frame {
-    /// Frames an event for SSE (B.1.3); the JSON inside is what every other wire sends. The JSON must be on one line.
+    /// An event. Its JSON must be on one line.
     pub fn event(id: &str, json: &str, position: u64, critical: bool) -> Self {
-        let head = format!("event: aaep.event\nid: {id}\ndata: ");
-        let mut bytes = Vec::with_capacity(head.len() + json.len() + 2);
-        bytes.extend_from_slice(head.as_bytes());
-        bytes.extend_from_slice(json.as_bytes());
-        bytes.extend_from_slice(b"\n\n");
-        let mut frame = Self::new(bytes, head.len(), json.len(), position, critical);
-        let from = "event: aaep.event\nid: ".len();
-        frame.id = (place(from), place(from + id.len()));
-        frame
+        Self { position, critical, ..Self::new(FrameKind::Event, id, json) }
     }
 
-    /// Frames a message of the handshake; it has no id, so that nobody resumes from it.
+    /// A message of the handshake. It has no id, so that nobody resumes from it.
     pub fn message(json: &str) -> Self {
-        let bytes = format!("{MESSAGE}{json}\n\n").into_bytes();
-        Self::new(bytes, MESSAGE.len(), json.len(), 0, true)
+        Self { critical: true, ..Self::new(FrameKind::Message, "", json) }
     }
 
     /// The last word to a connection: a `subscription.close`.
@@ -139,51 +145,49 @@ impl Frame {
         Self { closes: Some(reason), ..Self::message(&writer.finish()) }
     }
 
-    /// A comment that keeps a connection from falling asleep.
+    /// A sign of life, which keeps a connection from being closed.
     pub fn heartbeat() -> Self {
-        Self::new(b":\n\n".to_vec(), 0, 0, 0, false)
+        Self::new(FrameKind::Heartbeat, "", "")
     }
 
-    /// Tells a client of SSE from where it would resume, and nothing else: it has no data, so that no event comes of it.
+    /// The id from which a client would resume, and nothing else: no event comes of it.
     pub fn mark(id: &str) -> Self {
-        let mut frame = Self::new(format!("id: {id}\n\n").into_bytes(), 0, 0, 0, false);
-        frame.id = (4, place(4 + id.len()));
-        frame
+        Self::new(FrameKind::ResumePoint, id, "")
     }
 
-    fn new(bytes: Vec<u8>, from: usize, length: usize, position: u64, critical: bool) -> Self {
+    fn new(kind: FrameKind, id: &str, json: &str) -> Self {
+        let mut text = String::with_capacity(id.len() + json.len());
+        text.push_str(id);
+        text.push_str(json);
         Self {
-            bytes: bytes.into(),
-            json: (place(from), place(from + length)),
-            id: (0, 0),
-            position,
-            critical,
+            kind,
+            text: text.into_boxed_str(),
+            id_bytes: id.len(),
+            position: 0,
+            critical: false,
             session: 0,
             part: Part::Other,
             closes: None,
             parsed: OnceLock::new(),
             nameless: OnceLock::new(),
+            encoded: OnceLock::new(),
         }
     }
 
-    /// Whether it is a message, and no event.
-    pub fn is_message(&self) -> bool {
-        self.bytes.starts_with(MESSAGE.as_bytes())
+    /// What it is.
+    pub fn kind(&self) -> FrameKind {
+        self.kind
     }
 
-    /// The id from which a client of SSE would resume after it.
+    /// The id from which a client would resume after it.
     pub fn id(&self) -> Option<&str> {
-        let bytes = self.bytes.get(self.id.0 as usize..self.id.1 as usize)?;
-        std::str::from_utf8(bytes).ok().filter(|id| !id.is_empty())
+        self.text.get(..self.id_bytes).filter(|id| !id.is_empty())
     }
 
-    /// The same event without an id for SSE, for who gets it ahead of others: nobody resumes from it.
+    /// The same event without an id, for a listener that gets it ahead of others: nobody resumes from it.
     pub fn nameless(&self) -> Arc<Self> {
         let make = || {
-            let head = "event: aaep.event\ndata: ";
-            let json = self.json();
-            let bytes = format!("{head}{json}\n\n").into_bytes();
-            let frame = Self::new(bytes, head.len(), json.len(), self.position, self.critical);
+            let frame = Self::event("", self.json(), self.position, self.critical);
             Arc::new(Self { session: self.session, part: self.part, ..frame })
         };
         self.nameless.get_or_init(make).clone()
@@ -217,18 +221,19 @@ impl Frame {
             && (self.part != Part::Question || earlier.part != Part::Text)
     }
 
-    /// The frame as SSE sends it.
-    pub fn sse(&self) -> &[u8] {
-        &self.bytes
-    }
-
-    /// The event alone, as the other wires send it; empty for a heartbeat.
+    /// The event or message as JSON; empty if there is none.
     pub fn json(&self) -> &str {
-        let bytes = self.bytes.get(self.json.0 as usize..self.json.1 as usize).unwrap_or_default();
-        std::str::from_utf8(bytes).unwrap_or("")
+        self.text.get(self.id_bytes..).unwrap_or_default()
     }
-}
 
-fn place(at: usize) -> u32 {
-    u32::try_from(at).unwrap_or(0)
+    /// About how many bytes a wire sends for it.
+    pub fn size(&self) -> usize {
+        self.text.len() + FRAMING_BYTES
+    }
+
+    /// The bytes that a wire sends for it: made by the first call, and shared by all listeners from then on. One wire has
+    /// use of that, so `encode` is always the same function.
+    pub fn encoded(&self, encode: fn(&Self) -> Box<[u8]>) -> &[u8] {
+        self.encoded.get_or_init(|| encode(self))
+    }
 }

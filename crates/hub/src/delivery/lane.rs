@@ -45,13 +45,13 @@ impl Lane {
         if frame.critical {
             self.criticals.push_back(self.end());
         }
-        self.bytes += frame.sse().len();
+        self.bytes += frame.size();
         self.frames.push_back(frame);
         while self.frames.len() > self.limits.frames
             || self.bytes > self.limits.bytes && self.frames.len() > 1
         {
             if let Some(gone) = self.frames.pop_front() {
-                self.bytes -= gone.sse().len();
+                self.bytes -= gone.size();
                 self.first += 1;
             }
         }

@@ -23,11 +23,11 @@ fn drain(cursor: &mut Cursor, lane: &Lane) -> Vec<u64> {
 }
 
 #[test]
-fn a_frame_is_sse_and_json_at_once() {
+fn a_frame_tells_its_id_and_its_json() {
     let frame = Frame::event("evt_1", r#"{"a":1}"#, 7, false);
-    assert_eq!(frame.sse(), b"event: aaep.event\nid: evt_1\ndata: {\"a\":1}\n\n");
+    assert_eq!((frame.kind(), frame.id()), (FrameKind::Event, Some("evt_1")));
     assert_eq!(frame.json(), r#"{"a":1}"#);
-    assert_eq!((Frame::heartbeat().sse(), Frame::heartbeat().json()), (b":\n\n".as_slice(), ""));
+    assert_eq!((Frame::heartbeat().kind(), Frame::heartbeat().json()), (FrameKind::Heartbeat, ""));
 }
 
 #[test]
@@ -125,7 +125,8 @@ fn what_is_its_own_comes_first_but_for_a_critical_which_takes_along_what_its_ses
 fn whenever_the_line_breaks_a_client_resumes_from_where_it_lacks_nothing() {
     let mut lane = Lane::new(LaneLimits::default());
     let mut cursor = Cursor::at_end(&lane).from(Some(7));
-    assert_eq!(cursor.mark().unwrap().sse(), b"id: at_7\n\n");
+    let mark = cursor.mark().unwrap();
+    assert_eq!((mark.kind(), mark.id(), mark.json()), (FrameKind::ResumePoint, Some("at_7"), ""));
     lane.push(of(8, "a", false, Part::Text));
     lane.push(of(9, "b", true, Part::Question));
     lane.push(of(10, "b", false, Part::Text));
@@ -141,8 +142,7 @@ fn whenever_the_line_breaks_a_client_resumes_from_where_it_lacks_nothing() {
     assert!(matches!(cursor.take(&lane), Next::Frame(frame) if frame.position == 13 && frame.id().is_none()));
     assert!(matches!(cursor.take(&lane), Next::Frame(frame) if frame.position == 12 && frame.id().is_some()));
     let nameless = of(14, "a", false, Part::Text).nameless();
-    assert_eq!(nameless.sse(), b"event: aaep.event\ndata: {\"n\":14}\n\n");
-    assert_eq!(nameless.json(), r#"{"n":14}"#);
+    assert_eq!((nameless.id(), nameless.json()), (None, r#"{"n":14}"#));
 }
 
 #[test]
@@ -152,7 +152,7 @@ fn who_keeps_up_hears_in_order_and_with_ids_what_goes_out_in_one_write() {
     cursor.give(of(7, "a", false, Part::Text));
     lane.push(of(8, "a", false, Part::Text));
     lane.push(of(9, "b", true, Part::Question));
-    let all = [7, 8, 9].map(|id| of(id, "a", false, Part::Text).sse().len()).iter().sum();
+    let all = [7, 8, 9].map(|id| of(id, "a", false, Part::Text).size()).iter().sum();
     assert!(cursor.lacks_at_most(&lane, all) && !cursor.lacks_at_most(&lane, all - 1));
     let mut given = Vec::new();
     while let Next::Frame(frame) = cursor.take_in_order(&lane) {
@@ -266,7 +266,7 @@ fn how_much_of_a_lane_waits_is_told_by_number_or_by_weight() {
     near(many.share_behind(0), 0.0);
     (0..8).for_each(|number| many.push(frame(number, false)));
     near(many.share_behind(2), 0.25);
-    let weight = frame(0, false).sse().len();
+    let weight = frame(0, false).size();
     let mut heavy = Lane::new(LaneLimits { frames: 1000, bytes: 4 * weight, merge: 2 });
     (0..4).for_each(|number| heavy.push(frame(number, false)));
     near(heavy.share_behind(2), 0.5);

@@ -12,6 +12,7 @@ use super::{Compat, Handover};
 use crate::http::{Response, Status};
 use crate::listener::FAREWELL;
 use crate::observe::Wire;
+use crate::sse;
 use crate::server::{STREAM_HEAD, Server, hung_up, response, written};
 
 /// A stream of the dialect that was let in.
@@ -93,7 +94,7 @@ impl Stream {
 /// Messages as the dialect frames them; a comment where there is none, as a sign of life.
 fn lines(messages: &[String]) -> String {
     if messages.is_empty() {
-        return ":\n\n".to_owned();
+        return sse::HEARTBEAT.to_owned();
     }
     messages.iter().flat_map(|message| ["data: ", message, "\n\n"]).collect()
 }

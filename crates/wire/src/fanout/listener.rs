@@ -10,6 +10,7 @@ use seal::UnixMillis;
 
 use super::round::Tally;
 use super::{Limits, Sink};
+use crate::sse;
 
 /// Who is let go has so many beats to take its last word.
 pub(super) const PATIENCE: u8 = 2;
@@ -59,14 +60,14 @@ impl Listener {
     /// Writes as much as it will take.
     pub(super) fn pump(&mut self, lane: &Lane, limits: &Limits) -> Pumped {
         while !self.blocked {
-            let mut bytes: usize = self.in_hand.iter().map(|frame| frame.sse().len()).sum();
+            let mut bytes: usize = self.in_hand.iter().map(|frame| frame.size()).sum();
             // For the slow one frame at a time: what is critical waits for all that is taken out.
             let most = if self.backlog.is_some() { 1 } else { limits.in_hand };
             let overtakes = !self.cursor.lacks_at_most(lane, limits.in_hand);
             while bytes < most {
                 match self.next(lane, overtakes) {
                     Next::Frame(frame) => {
-                        bytes += frame.sse().len();
+                        bytes += frame.size();
                         self.in_hand.push_back(frame);
                     }
                     Next::Nothing => break,
@@ -161,7 +162,7 @@ impl Listener {
             }
             Sink::Channel(channel) => {
                 while let Some(frame) = self.in_hand.pop_front() {
-                    let size = frame.sse().len();
+                    let size = frame.size();
                     match channel.try_send(frame) {
                         Ok(()) => self.tally.add(size),
                         Err(tokio::sync::mpsc::error::TrySendError::Full(frame)) => {
@@ -179,7 +180,7 @@ impl Listener {
                 let mut count = 0;
                 for (slot, frame) in slices.iter_mut().zip(&self.in_hand) {
                     let from = if count == 0 { self.written } else { 0 };
-                    *slot = IoSlice::new(frame.sse().get(from..).unwrap_or_default());
+                    *slot = IoSlice::new(sse::bytes(frame).get(from..).unwrap_or_default());
                     count += 1;
                 }
                 match socket.write_vectored(slices.get(..count).unwrap_or_default()) {
@@ -197,11 +198,12 @@ impl Listener {
     fn wrote(&mut self, bytes: usize) {
         self.written += bytes;
         while let Some(frame) = self.in_hand.front() {
-            if self.written < frame.sse().len() {
+            let length = sse::bytes(frame).len();
+            if self.written < length {
                 return;
             }
-            self.written -= frame.sse().len();
-            self.tally.add(frame.sse().len());
+            self.written -= length;
+            self.tally.add(length);
             self.in_hand.pop_front();
         }
     }

@@ -2,6 +2,7 @@
 
 use aaep::SubscriptionId;
 use aaep::message::{Message, SubscriptionRejected};
+use hub::delivery::Frame;
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
@@ -11,6 +12,7 @@ use super::{Replay, Subscription, socket};
 use crate::http::{Head, Method, Query, RequestReader, Response, Status, Unread};
 use crate::listener::websocket;
 use crate::server::{STREAM_HEAD, check_origin, hung_up, no_token, written};
+use crate::sse;
 
 pub(super) async fn run(replay: &Replay, mut stream: TcpStream) {
     let patience = replay.limits.requests.answer_time;
@@ -121,10 +123,10 @@ async fn play(replay: &Replay, stream: TcpStream, id: &SubscriptionId, last: Opt
         let Ok(mut player) = player(replay, &subscription, last.as_deref()).await else { return };
         loop {
             let block = match timeout(replay.limits.alive, player.next()).await {
-                Ok((id, json)) => format!("event: aaep.event\nid: {id}\ndata: {json}\n\n"),
-                Err(_) => ": the recording is still here\n\n".to_owned(),
+                Ok((id, json)) => Frame::event(&id, &json, 0, false),
+                Err(_) => Frame::heartbeat(),
             };
-            if !written(&mut writer, block.as_bytes(), replay.limits.write_time).await {
+            if !written(&mut writer, sse::bytes(&block), replay.limits.write_time).await {
                 return;
             }
         }

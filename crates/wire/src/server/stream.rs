@@ -12,6 +12,7 @@ use super::Server;
 use crate::fanout::Sink;
 use crate::inbox::Inbox;
 use crate::observe::Wire;
+use crate::sse;
 
 /// Bytes both ways.
 pub(super) trait Stream: AsyncRead + AsyncWrite + Send + Sized + Unpin {
@@ -61,11 +62,11 @@ impl Stream for TlsStream<TcpStream> {
         let (mut reader, mut writer) = tokio::io::split(self);
         let writing = async {
             while let Some(frame) = inbox.next().await {
-                let mut bytes = frame.sse().to_vec();
+                let mut bytes = sse::bytes(&frame).to_vec();
                 while bytes.len() < TOGETHER
                     && let Some(frame) = inbox.at_hand()
                 {
-                    bytes.extend_from_slice(frame.sse());
+                    bytes.extend_from_slice(sse::bytes(&frame));
                 }
                 if !written(&mut writer, &bytes, PATIENCE).await {
                     return;
