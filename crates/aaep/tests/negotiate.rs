@@ -13,7 +13,7 @@ use aaep::message::{
     Message, ReasonCode, SubscriptionAccepted, SubscriptionRejected, SubscriptionRenegotiate,
     SubscriptionRequest,
 };
-use aaep::negotiate::{Offer, Terms, answer, implicit, renegotiate};
+use aaep::negotiate::{Offer, Terms, answer, renegotiate};
 use aaep::recording::{Limits, Place, Recording, Sequence};
 use aaep::rule::{Face, Findings};
 use proptest::prelude::*;
@@ -162,24 +162,6 @@ proptest! {
         let (offer, wish) = (offer(&mut choices), wish(&mut choices));
         let request = request(version(&mut choices), &wish);
         prop_assert_eq!(ask(&request, &offer), ask(&request.clone(), &offer.clone()));
-    }
-
-    #[test]
-    fn whoever_never_asks_gets_no_more_than_is_offered(bytes in decisions(60)) {
-        let offer = offer(&mut Choices::new(&bytes));
-        let terms = implicit(&offer);
-        prop_assert_eq!(terms.confirmation_reply, offer.confirmation_reply);
-        prop_assert_eq!(terms.clarification_reply, offer.clarification_reply);
-        let wish = json!({
-            "supports_confirmation_reply": true, "supports_clarification_reply": true,
-            "supported_conformance_levels": [1, 2],
-        });
-        let Value::Object(wish) = wish else { panic!("an object") };
-        let Ok((accepted, _)) = ask(&request(&terms.version, &wish), &offer) else { return Ok(()) };
-        let mut accepted = accepted;
-        accepted.honored_capabilities = terms.capabilities();
-        not_wider(&wish, &honored(accepted.clone()), &terms)?;
-        lawful(&Message::SubscriptionAccepted(accepted))?;
     }
 
     #[test]

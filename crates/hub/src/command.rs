@@ -61,13 +61,6 @@ pub enum Command {
         /// The message.
         text: String,
     },
-    /// The same, over a connection without a handshake: whatever subscription it names, it speaks for this one (C-C2).
-    SayBare {
-        /// The subscription.
-        subscription: String,
-        /// The message.
-        text: String,
-    },
     /// An agent starts a session.
     Start {
         /// The payload of `agent.session.started`, with `producer`, `localization_hints` and `person` beside it.

@@ -31,8 +31,6 @@ pub enum Link<'s> {
     Shared,
     /// Over the connection of one subscription, which is the one that it must name.
     Of(&'s SubscriptionId),
-    /// Over a connection without a handshake: whatever it names, it speaks for this one (C-C2).
-    Bare(&'s SubscriptionId),
 }
 
 /// A message of a person that is what it must be, letter for letter (§6.3.4, check 1).
@@ -222,7 +220,6 @@ impl<H: BuildHasher> Questions<H> {
             Link::Shared => named,
             Link::Of(carried) if carried == named => carried,
             Link::Of(_) => return Err(Ignored::OtherConnection),
-            Link::Bare(carried) => carried,
         };
         match self.subscriptions.principal(subscription, now) {
             None => Err(Ignored::NoSubscription),

@@ -1,7 +1,7 @@
 //! The handshake from the producer's side (chapter 5): a request against what can be given, and the terms that hold.
 //!
-//! [`answer`] takes a `subscription.request`, [`renegotiate`] a change of terms, [`implicit`] a connection that never
-//! asked (C-C2). Each gives [`Terms`]; the first two also the message that is sent. Every request is answered. What is
+//! [`answer`] takes a `subscription.request`, [`renegotiate`] a change of terms. Each gives [`Terms`], and the message that
+//! is sent. Every request is answered. What is
 //! honored is never wider than what was asked for, in no capability (§5.4.4, C-C7), and is said in full, so that
 //! nobody has to guess (C-C6). Names and words that this version does not know are ignored, and never a reason to
 //! refuse (§5.3.2, C-C10).
@@ -39,8 +39,7 @@ pub use terms::{Filters, Terms};
 use crate::form::{is_uri, is_version};
 use crate::id::SubscriptionId;
 use crate::message::{
-    Capabilities, ReasonCode, SubscriptionAccepted, SubscriptionRejected, SubscriptionRenegotiate,
-    SubscriptionRequest,
+    ReasonCode, SubscriptionAccepted, SubscriptionRejected, SubscriptionRenegotiate, SubscriptionRequest,
 };
 use notes::{Notes, listed};
 
@@ -73,28 +72,6 @@ pub fn renegotiate(
     let mut notes = Notes::default();
     let terms = settle::settle(&wish.capabilities, Some(terms), &terms.version, offer, &mut notes)?;
     Ok((accepted(wish.subscription_id.clone(), offer, &terms, notes), terms))
-}
-
-/// The terms of a connection that never asked (§5.0, C-C2): the defaults, and answers as far as the offer lets this
-/// one answer. Whoever can answer is of level 2, or no agent could ever ask below level 3.
-///
-/// ```
-/// use aaep::{event::Producer, negotiate::{Offer, implicit}};
-/// let terms = implicit(&Offer::new(Producer::new("bank")));
-/// assert!(terms.confirmation_reply && terms.clarification_reply);
-/// assert_eq!(terms.languages, ["en-US"]);
-/// assert_eq!(terms.level(), 2);
-/// ```
-pub fn implicit(offer: &Offer) -> Terms {
-    let mut wish = Capabilities::new();
-    wish.supports_confirmation_reply = Some(true);
-    wish.supports_clarification_reply = Some(true);
-    let answers = offer.confirmation_reply || offer.clarification_reply;
-    wish.supported_conformance_levels = Some(if answers { vec![1, 2] } else { vec![1] });
-    let version = version::highest(&offer.versions).unwrap_or("1.0.0");
-    // Nothing among the defaults can be refused; were it otherwise, the least holds.
-    settle::settle(&wish, None, version, offer, &mut Notes::default())
-        .unwrap_or_else(|_| Terms::least(version))
 }
 
 fn accepted(

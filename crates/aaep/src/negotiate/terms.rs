@@ -3,7 +3,7 @@
 use super::narrow;
 use super::notes::Notes;
 use super::offer::Extension;
-use crate::event::{CoalesceHint, Verbosity};
+use crate::event::Verbosity;
 use crate::json::Raw;
 use crate::message::{Boundary, Capabilities, CognitiveLoad, DEFAULT_LEVEL, EventFilters, Level, any_covers};
 use crate::record::Members;
@@ -93,9 +93,11 @@ impl Terms {
     /// are said so. Extensions that are no longer known are left out.
     ///
     /// ```
-    /// use aaep::{event::Producer, negotiate::{Offer, Terms, implicit}};
+    /// use aaep::{SubscriptionId, event::Producer, message::{Capabilities, SubscriptionRequest}};
+    /// use aaep::negotiate::{Offer, Terms, answer};
     /// let offer = Offer::new(Producer::new("bank"));
-    /// let terms = implicit(&offer);
+    /// let request = SubscriptionRequest::new("1.0.0", "screen-reader", Capabilities::new());
+    /// let (_, terms) = answer(&request, &offer, SubscriptionId::parse("sub_1").unwrap()).unwrap();
     /// let again = Terms::from_capabilities("1.0.0", &terms.capabilities(), &offer.extensions);
     /// assert_eq!(again, Some(terms));
     /// ```
@@ -129,26 +131,6 @@ impl Terms {
     /// What was asked of an extension, by its prefix.
     pub fn extension(&self, prefix: &str) -> Option<&Raw> {
         self.extension_capabilities.get(prefix)
-    }
-
-    /// As little as terms can give: critical events, and no questions.
-    pub(super) fn least(version: &str) -> Self {
-        Self {
-            version: version.to_owned(),
-            max_events_per_second: None,
-            verbosity: Verbosity::Normal,
-            languages: Vec::new(),
-            confirmation_reply: false,
-            clarification_reply: false,
-            boundaries: vec![CoalesceHint::Completion],
-            filters: Filters { include: Vec::new(), exclude: Vec::new() },
-            levels: vec![DEFAULT_LEVEL],
-            extensions: Vec::new(),
-            cognitive_load: CognitiveLoad::Medium,
-            pace_wpm: None,
-            signed_manifests_only: false,
-            extension_capabilities: Members::default(),
-        }
     }
 }
 

@@ -3,7 +3,7 @@
 use super::*;
 use crate::event::{CoalesceHint, Verbosity};
 use crate::json::Raw;
-use crate::message::{CognitiveLoad, Message};
+use crate::message::{Capabilities, CognitiveLoad, Message};
 
 fn offer() -> Offer {
     let mut offer = Offer::new(crate::event::Producer::new("bank"));
@@ -339,24 +339,6 @@ fn a_smaller_offer_takes_nothing_back_but_the_right_to_answer() {
     let heard = change(&first, "{}", &less).unwrap();
     assert!(!heard.confirmation_reply && heard.clarification_reply);
     assert!(change(&first, r#"{"coalesce_boundaries":["word"]}"#, &less).is_err());
-}
-
-#[test]
-fn a_connection_that_never_asked_can_answer_as_far_as_it_may() {
-    // C-C2
-    let mut offer = offer();
-    offer.versions = strings(&["1.0.0", "1.2.0"]);
-    let bare = implicit(&offer);
-    assert_eq!((bare.level(), &*bare.version), (2, "1.2.0"));
-    assert!(bare.confirmation_reply && bare.clarification_reply && bare.wants("aaep:agent.tool.invoked"));
-    offer.confirmation_reply = false;
-    assert!(!implicit(&offer).confirmation_reply && implicit(&offer).clarification_reply);
-    offer.clarification_reply = false;
-    let mut observer = bare.clone();
-    (observer.confirmation_reply, observer.clarification_reply, observer.levels) = (false, false, vec![1]);
-    assert_eq!(implicit(&offer), observer);
-    offer.boundaries = Vec::new();
-    assert_eq!(implicit(&offer).boundaries, [CoalesceHint::Completion]);
 }
 
 #[test]

@@ -20,16 +20,6 @@ pub(super) fn common<'o>(requested: &str, offered: &'o [String]) -> Option<&'o s
         .map(|(_, offer)| offer)
 }
 
-/// The highest of the offered versions.
-pub(super) fn highest(offered: &[String]) -> Option<&str> {
-    let versions = offered.iter().filter_map(|offer| Some((Version::of(offer)?, &**offer)));
-    let highest = versions.max_by(|(left, _), (right, _)| {
-        let major = |version: &Version<'_>| version.major.parse::<u64>().unwrap_or(u64::MAX);
-        major(left).cmp(&major(right)).then_with(|| left.compare(right))
-    });
-    highest.map(|(_, offer)| offer)
-}
-
 struct Version<'v> {
     /// As it is written: `01` is not the major 1.
     major: &'v str,
@@ -96,6 +86,5 @@ mod tests {
             assert_eq!(spoken(odd, &["1.0.0"]), None, "{odd}");
         }
         assert_eq!(spoken("1.0.0", &["1.0", "x"]), None);
-        assert_eq!(highest(&["1.2.0".into(), "1.10.0".into(), "0.9.0".into(), "x".into()]), Some("1.10.0"));
     }
 }

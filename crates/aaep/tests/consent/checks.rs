@@ -212,18 +212,6 @@ fn over_a_connection_of_its_own_a_reply_speaks_for_that_subscription_only() {
 }
 
 #[test]
-fn without_a_handshake_the_connection_says_whose_reply_it_is_c_c2() {
-    let Said::Reply(random) = Said::parse(&reply(1, "1234abcd", "accept", IN_TIME)).unwrap() else {
-        panic!()
-    };
-    let (ada, bob) = (sub("ada"), sub("bob"));
-    let hear = |principal, link| scene().book.hear(&random, &Sender { principal, link }, IN_TIME).map(|_| ());
-    assert_eq!(hear("ada", Link::Bare(&ada)), Ok(()));
-    assert_eq!(hear("bob", Link::Bare(&bob)), Err(Ignored::NotEntitled));
-    assert_eq!(hear("ada", Link::Shared), Err(Ignored::NoSubscription));
-}
-
-#[test]
 fn the_first_valid_reply_wins() {
     let mut hub = Hub::with(&["ada", "bob"]);
     hub.ask(&confirmation(1), &["ada", "bob"]);

@@ -76,7 +76,7 @@ fn t8_a_subscription_id_is_no_credential() {
     hub.ask(&confirmation(1), &["ada"]);
     let Said::Reply(stolen) = Said::parse(&reply(1, "ada", "accept", T0 + 1)).unwrap() else { panic!() };
     let mallory: SubscriptionId = sub("mallory");
-    for link in [Link::Shared, Link::Of(&mallory), Link::Bare(&mallory)] {
+    for link in [Link::Shared, Link::Of(&mallory)] {
         let sender = Sender { principal: "mallory", link };
         assert!(hub.book.hear(&stolen, &sender, T0 + 1).is_err(), "{link:?}");
     }

@@ -18,8 +18,6 @@ pub(super) enum Way<'w> {
     Alone,
     /// Over the connection of a subscription, which it must name.
     Over(&'w str),
-    /// Over the connection of a subscription that was never told its name (C-C2).
-    Bare(&'w str),
 }
 
 impl Core {
@@ -64,14 +62,10 @@ impl Core {
     fn reply(&mut self, who: &Principal, way: Way<'_>, text: &str, now: UnixMillis) -> Answer {
         let over = match way {
             Way::Alone => None,
-            Way::Over(id) | Way::Bare(id) => Some(id),
+            Way::Over(id) => Some(id),
         };
         let Ok(over) = over.map(SubscriptionId::parse).transpose() else { return Answer::Done };
-        let link = match (&over, way) {
-            (Some(id), Way::Bare(_)) => Link::Bare(id),
-            (Some(id), _) => Link::Of(id),
-            (None, _) => Link::Shared,
-        };
+        let link = over.as_ref().map_or(Link::Shared, Link::Of);
         let sender = Sender { principal: &who.name, link };
         let heard = match Said::parse(text) {
             Err(why) => Err(why),

@@ -271,10 +271,7 @@ impl Core {
     }
 
     fn follow(&mut self, request: Request, now: UnixMillis) {
-        let said = matches!(
-            request.command,
-            Command::Say { .. } | Command::SayOver { .. } | Command::SayBare { .. }
-        );
+        let said = matches!(request.command, Command::Say { .. } | Command::SayOver { .. });
         let again = said.then(|| request.clone());
         let Request { id, who, command } = request;
         let answer = self.judge(id, &who, command, now);
@@ -311,9 +308,6 @@ impl Core {
             Command::Say { text } => Some(self.say(who, Way::Alone, &text, now)),
             Command::SayOver { subscription, text } => {
                 Some(self.say(who, Way::Over(&subscription), &text, now))
-            }
-            Command::SayBare { subscription, text } => {
-                Some(self.say(who, Way::Bare(&subscription), &text, now))
             }
             Command::Start { text, key } => Some(self.start(who, &text, key.as_deref(), now)),
             Command::Publish { session, events, key } => {

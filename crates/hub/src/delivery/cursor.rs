@@ -89,8 +89,8 @@ impl Cursor {
     /// Whether all that it lacks is no more than so many bytes: what goes out in one write need not overtake.
     pub fn lacks_at_most(&self, lane: &Lane, bytes: usize) -> bool {
         let own = self.own.iter().map(|frame| frame.size());
-        let lacks = (self.next..lane.end())
-            .map(|number| lane.get(number).map_or(usize::MAX, |frame| frame.size()));
+        let lacks =
+            (self.next..lane.end()).map(|number| lane.get(number).map_or(usize::MAX, |frame| frame.size()));
         let mut left = bytes;
         own.chain(lacks).all(|length| match left.checked_sub(length) {
             Some(rest) => {

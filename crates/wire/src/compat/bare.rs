@@ -187,7 +187,7 @@ pub(super) async fn reply(bridge: &Bridge, who: &Principal, subscription: Option
     let command = match subscription {
         Some(subscription) => {
             let text = speaking_for(&subscription, text);
-            Command::SayBare { subscription, text }
+            Command::SayOver { subscription, text }
         }
         None => Command::Say { text },
     };

@@ -5,7 +5,7 @@ use aaep::json::{Kind, Tape, Value, Writer};
 /// A message, as far as it matters here.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Words {
-    /// Not AAEP at all: somebody wants the demo's assistant to do something.
+    /// Not AAEP at all: somebody asks for something, and a session is to begin.
     Request { text: String, user: Option<String> },
     /// A `subscription.request`: the terms of the connection are others from then on.
     Terms,
@@ -49,21 +49,25 @@ pub(super) fn text_of(text: &str, name: &str) -> Option<String> {
     member(&tape.read(text).ok()?.root(), name)
 }
 
-/// A reply that names no subscription speaks for this one.
+/// The same reply, which names this subscription, whatever it named before: clients of the dialect know no subscriptions, and
+/// make names up (C-C2).
 pub(super) fn speaking_for(subscription: &str, text: String) -> String {
+    const NAME: &str = "subscription_id";
     let mut tape = Tape::default();
     let Ok(doc) = tape.read(&text) else { return text };
     let root = doc.root();
-    if root.kind() != Kind::Object || root.member("subscription_id").is_some() {
+    let names = || root.members().filter(|(name, _)| name.is(NAME));
+    // What names two is malformed, and stays so.
+    if root.kind() != Kind::Object || names().count() > 1 {
         return text;
     }
     let mut writer = Writer::with_capacity(text.len() + 64);
     writer.open_object();
-    for (name, value) in root.members() {
+    for (name, value) in root.members().filter(|(name, _)| !name.is(NAME)) {
         writer.key(&name.text().unwrap_or_default());
         writer.raw(value.source());
     }
-    writer.key("subscription_id");
+    writer.key(NAME);
     writer.text(subscription);
     writer.close_object();
     writer.finish()
@@ -81,13 +85,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_reply_without_a_subscription_is_given_one() {
-        let bare = r#"{"type":"confirmation.reply","reply_token":"rpl_1"}"#.to_owned();
-        let spoken = speaking_for("sub_1", bare);
-        assert_eq!(text_of(&spoken, "subscription_id").as_deref(), Some("sub_1"));
-        assert_eq!(text_of(&spoken, "reply_token").as_deref(), Some("rpl_1"));
-        let named = r#"{"subscription_id":"sub_2"}"#.to_owned();
-        assert_eq!(speaking_for("sub_1", named.clone()), named);
+    fn a_reply_names_the_subscription_of_its_connection() {
+        for reply in [
+            r#"{"type":"confirmation.reply","reply_token":"rpl_1"}"#,
+            r#"{"type":"confirmation.reply","subscription_id":"1234abcd","reply_token":"rpl_1"}"#,
+        ] {
+            let spoken = speaking_for("sub_1", reply.to_owned());
+            assert_eq!(text_of(&spoken, "subscription_id").as_deref(), Some("sub_1"));
+            assert_eq!(text_of(&spoken, "reply_token").as_deref(), Some("rpl_1"));
+        }
+        let twice = r#"{"subscription_id":"sub_2","subscription_id":"sub_3"}"#;
+        assert_eq!(speaking_for("sub_1", twice.to_owned()), twice);
         for other in ["[]", "1", "no JSON"] {
             assert_eq!(speaking_for("sub_1", other.to_owned()), other);
         }
