@@ -3,7 +3,6 @@
 //! - `agent`: agents on a WebSocket, as JSON-RPC.
 //! - [`auth`]: tokens, roles, scopes.
 //! - `compat`: the dialect of AAEP's own packages, for those who asked for it.
-//! - [`Wish`]: what the demo's assistant is asked for.
 //! - [`fanout`]: the thread that writes to all streaming listeners.
 //! - [`http`]: HTTP/1.1 as values.
 //! - `listener`: what is said on the wires that carry whole messages: WebSocket, Unix socket, stdio.
@@ -18,7 +17,6 @@
 mod agent;
 pub mod auth;
 mod compat;
-mod demo;
 pub mod fanout;
 pub mod http;
 mod inbox;
@@ -30,7 +28,6 @@ mod sse;
 mod tls;
 
 pub use compat::Limits as DialectLimits;
-pub use demo::Wish;
 pub use listener::UnixSocket;
 pub use server::{Asset, Bridge, Changed, Door, Limits, Line, Server, Told, clock};
 pub use tls::{Tls, TlsError};

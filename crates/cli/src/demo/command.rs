@@ -14,13 +14,13 @@ use listen::terminal::{self, Auto, Hooks, Order, Settings};
 use listen::{Announcement, Kind, Tastes};
 use seal::{Random, SystemRandom};
 use tokio::sync::{mpsc, oneshot};
-use wire::{Bridge, Door, Server, Wish};
+use wire::{Bridge, Door, Server};
 
 use super::language::Language;
 use super::pace::Pace;
 use super::stage::Stage;
 use super::welcome::{self, Answers};
-use super::{Limits, request, start_on};
+use super::{Assistant, Limits, request, start_on};
 use crate::Outcome;
 use crate::listen::{Alone, Much, language};
 use crate::print::{in_words, print, tell};
@@ -125,7 +125,7 @@ fn hub(
     listener: tokio::net::TcpListener,
     address: SocketAddr,
     stage: &Arc<Stage>,
-) -> Result<(Bridge, mpsc::Sender<Wish>), String> {
+) -> Result<(Bridge, Assistant), String> {
     let random = |bytes: &mut [u8]| SystemRandom.fill(bytes);
     let core = Core::new(
         Box::new(Memory::default()),
@@ -142,15 +142,14 @@ fn hub(
     let assistant = start_on(&bridge, Limits::default(), stage.clone())?;
     let manifest = manifest::text(&["sse", "websocket"]);
     let server = Server::new(bridge.clone(), Door::Open, wire::Limits::default(), hosts, manifest)
-        .with_demo(assistant.clone())
         .with_assets(crate::page::assets(true));
-    tokio::spawn(Arc::new(server).serve(listener));
+    tokio::spawn(Arc::new(assistant.clone().on(server)).serve(listener));
     Ok((bridge, assistant))
 }
 
 /// One run: what is typed goes to the listener, and what it takes for a request to the assistant.
 struct Play {
-    assistant: mpsc::Sender<Wish>,
+    assistant: Assistant,
     stage: Arc<Stage>,
     language: Option<String>,
     once: Option<String>,
@@ -265,13 +264,9 @@ impl Play {
 
     /// Asks the assistant; the session that began, or the person is told why none did.
     async fn begin(&self, text: String, orders: &mpsc::Sender<Order>) -> Option<SessionId> {
-        let (begun, session) = oneshot::channel();
-        let wish = Wish { text, user: None, language: self.language.clone(), begun };
-        let _ = self.assistant.send(wish).await;
-        let why = match session.await {
-            Ok(Ok(session)) => return SessionId::parse(&session).ok(),
-            Ok(Err(why)) => why,
-            Err(_) => "The assistant is gone.".to_owned(),
+        let why = match self.assistant.ask(text, None, self.language.clone()).await {
+            Ok(session) => return SessionId::parse(&session).ok(),
+            Err(why) => why,
         };
         let _ = orders.send(Order::Say(Announcement::own(Kind::Error, why))).await;
         None

@@ -7,10 +7,12 @@
 //! - `scenes`: the scenes.
 //! - `agent`: its side of a session; `stage`: what it is at, for who stands beside it.
 //! - `phrases`: all that it says, in three lengths and, by `language`, in three languages.
+//! - `http`: `POST /demo`.
 //! - `command`: `sayso demo`, with `welcome`, what it says first, and `pace`, for lines that no person types.
 
 mod agent;
 mod command;
+mod http;
 mod language;
 mod named;
 mod pace;
@@ -24,8 +26,8 @@ mod words;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::{Semaphore, mpsc};
-use wire::{Bridge, Wish};
+use tokio::sync::{Semaphore, mpsc, oneshot};
+use wire::{Bridge, Server};
 
 pub(crate) use agent::AGENT;
 use agent::Agent;
@@ -50,13 +52,48 @@ impl Default for Limits {
     }
 }
 
+/// A way to ask the assistant.
+#[derive(Clone)]
+pub(crate) struct Assistant(mpsc::Sender<Wish>);
+
+/// What somebody wants the assistant to do.
+struct Wish {
+    /// In the person's own words.
+    text: String,
+    /// Who wants it, if that was said.
+    user: Option<String>,
+    /// The language to answer in, as a tag; else that of the words.
+    language: Option<String>,
+    /// Takes the id of the session that began, or why none did.
+    begun: oneshot::Sender<Result<String, String>>,
+}
+
+impl Assistant {
+    /// Asks for something; the id of the session that began, or why none did.
+    pub(crate) async fn ask(
+        &self,
+        text: String,
+        user: Option<String>,
+        language: Option<String>,
+    ) -> Result<String, String> {
+        let (begun, session) = oneshot::channel();
+        let _ = self.0.send(Wish { text, user, language, begun }).await;
+        session.await.unwrap_or_else(|_| Err("The assistant is gone.".to_owned()))
+    }
+
+    /// Lets whoever reaches the server ask, by `POST /demo`.
+    pub(crate) fn on(self, server: Server) -> Server {
+        server.with_handler(http::PATH, move |who, body| http::answer(self.clone(), who, body))
+    }
+}
+
 /// Starts the assistant; what it is sent, it does.
-pub(crate) fn start(bridge: &Bridge, limits: Limits) -> Result<mpsc::Sender<Wish>, String> {
+pub(crate) fn start(bridge: &Bridge, limits: Limits) -> Result<Assistant, String> {
     start_on(bridge, limits, Arc::new(Stage::new(limits.time)))
 }
 
 /// The same, with somebody who looks on.
-fn start_on(bridge: &Bridge, limits: Limits, stage: Arc<Stage>) -> Result<mpsc::Sender<Wish>, String> {
+fn start_on(bridge: &Bridge, limits: Limits, stage: Arc<Stage>) -> Result<Assistant, String> {
     let hub = agent::beside(bridge).map_err(|error| error.to_string())?;
     let (sender, mut wishes) = counter(limits);
     tokio::spawn(async move {
@@ -82,7 +119,7 @@ fn start_on(bridge: &Bridge, limits: Limits, stage: Arc<Stage>) -> Result<mpsc::
             });
         }
     });
-    Ok(sender)
+    Ok(Assistant(sender))
 }
 
 /// Where wishes wait.

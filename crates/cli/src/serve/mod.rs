@@ -121,10 +121,17 @@ fn serve(config: &Config, watching: &Watching) -> Result<(), String> {
         if config.compat {
             tell("warning: --compat lets clients hear and answer that never asked to, as AAEP's own packages do;");
             tell("warning: it is for trying those out on this machine, and for nothing else");
-            server = server.with_compat();
         }
         if config.compat || config.demo_agent {
-            server = server.with_demo(demo::start(&bridge, config.demo)?);
+            let assistant = demo::start(&bridge, config.demo)?;
+            if config.compat {
+                let asked = assistant.clone();
+                server = server.with_compat(move |text, user| {
+                    let asked = asked.clone();
+                    async move { asked.ask(text, user, None).await }
+                });
+            }
+            server = assistant.on(server);
         }
         server = server.with_assets(page::assets(config.compat || config.demo_agent));
         let server = Arc::new(server.with_signed_manifest(signed).with_passes(passes).with_tls(tls));

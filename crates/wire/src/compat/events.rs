@@ -12,8 +12,8 @@ use super::{Compat, Handover};
 use crate::http::{Response, Status};
 use crate::listener::FAREWELL;
 use crate::observe::Wire;
-use crate::sse;
 use crate::server::{STREAM_HEAD, Server, hung_up, response, written};
+use crate::sse;
 
 /// A stream of the dialect that was let in.
 pub(crate) struct Stream {

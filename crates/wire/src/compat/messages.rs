@@ -8,7 +8,6 @@ use hub::command::Command;
 
 use super::words::{self, Words};
 use super::{Compat, bare};
-use crate::demo;
 use crate::http::{Response, Status};
 use crate::server::Server;
 
@@ -23,7 +22,7 @@ pub(super) async fn message(
     let words = words::read(&text).ok_or_else(|| bad("The body is not JSON."))?;
     let bridge = &server.bridge;
     match words {
-        Words::Request { text, user } => return start(server, compat, text, user, who).await,
+        Words::Request { text, user } => return start(compat, text, user, who).await,
         Words::Terms => {
             let handover = bare::terms(bridge, who, text).await;
             hand(compat, who, handover).await;
@@ -46,7 +45,6 @@ pub(super) async fn message(
 
 /// `POST /sessions`
 pub(super) async fn session(
-    server: &Server,
     compat: &Arc<Compat>,
     body: &[u8],
     who: &Principal,
@@ -54,19 +52,18 @@ pub(super) async fn session(
     let text = text(body)?;
     let (said, user) =
         words::session(&text).ok_or_else(|| bad("user_message is a text that says something."))?;
-    start(server, compat, said, user, who).await
+    start(compat, said, user, who).await
 }
 
-/// The demo's assistant is asked, once somebody hears it.
+/// A session is started, once somebody hears it.
 async fn start(
-    server: &Server,
     compat: &Compat,
     text: String,
     user: Option<String>,
     who: &Principal,
 ) -> Result<Response, Response> {
     compat.ear(who).await;
-    let session = demo::ask(server.demo.as_ref(), who, text, user, None).await?;
+    let session = compat.start(who, text, user).await?;
     let mut writer = Writer::default();
     writer.open_object();
     for (name, text) in [("status", "started"), ("session_id", &session)] {

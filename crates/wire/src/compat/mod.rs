@@ -28,12 +28,15 @@ pub(crate) use socket::Upgrade;
 use tokio::sync::{Notify, mpsc};
 
 use crate::http::{Head, Method, Response, Status};
-use crate::server::Server;
+use crate::server::{Handling, Server};
+
+/// Starts a session for what somebody asks for, and says by whom.
+type StartSession = Box<dyn Fn(String, Option<String>) -> Handling<Result<String, String>> + Send + Sync>;
 
 /// What the dialect's connections share: an answer comes on another connection than its question went out on.
-#[derive(Debug)]
 pub(crate) struct Compat {
     limits: Limits,
+    start: StartSession,
     streams: Mutex<Streams>,
     came: Notify,
 }
@@ -81,9 +84,9 @@ pub(crate) async fn route(
     let routed = match (head.method, parts) {
         (Method::Get, ["events"]) => Routed::Stream(Box::new(Stream::open(server, compat, who).await?)),
         (Method::Post, ["messages"]) => Routed::Whole(messages::message(server, compat, body, who).await?),
-        (Method::Post, ["sessions"]) => Routed::Whole(messages::session(server, compat, body, who).await?),
+        (Method::Post, ["sessions"]) => Routed::Whole(messages::session(compat, body, who).await?),
         (Method::Get, ["aaep", "v1", "ws"]) if head.header("sec-websocket-protocol").is_none() => {
-            Routed::Socket(Upgrade::asked(head, who)?)
+            Routed::Socket(Upgrade::asked(compat, head, who)?)
         }
         (_, ["events" | "messages" | "sessions"]) => {
             let why = "This address takes another method.";
@@ -95,8 +98,16 @@ pub(crate) async fn route(
 }
 
 impl Compat {
-    pub(crate) fn new(limits: Limits) -> Self {
-        Self { limits, streams: Mutex::default(), came: Notify::new() }
+    pub(crate) fn new(limits: Limits, start: StartSession) -> Self {
+        Self { limits, start, streams: Mutex::default(), came: Notify::new() }
+    }
+
+    /// Starts a session for what a person asks for; its id.
+    async fn start(&self, who: &Principal, text: String, user: Option<String>) -> Result<String, Response> {
+        if !who.role.answers() {
+            return Err(Response::problem(Status::Forbidden, "This token is not for that."));
+        }
+        (self.start)(text, user).await.map_err(|why| Response::problem(Status::Unavailable, &why))
     }
 
     /// A stream is open; its name, and where it is handed answers.
@@ -184,7 +195,8 @@ mod tests {
     use super::*;
 
     fn dialect(limits: Limits) -> (Compat, Principal) {
-        (Compat::new(limits), Principal::anybody())
+        let start = Box::new(|_, _| Box::pin(async { Err("nobody".to_owned()) }) as Handling<_>);
+        (Compat::new(limits, start), Principal::anybody())
     }
 
     #[tokio::test(start_paused = true)]

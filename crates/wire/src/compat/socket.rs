@@ -1,30 +1,32 @@
 //! `/aaep/v1/ws` for clients without a subprotocol and without a handshake.
 
+use std::sync::Arc;
+
 use futures_util::StreamExt;
 use hub::Principal;
 use hub::command::Command;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::{Instant, timeout, timeout_at};
 
+use super::Compat;
 use super::bare::{self, Bare};
 use super::words::{self, Words};
-use crate::demo;
 use crate::http::{Head, Response};
 use crate::listener::websocket::{accept_key, switch};
 use crate::listener::{Ear, Ending, FAREWELL, Heard, Mouth, Word, hang_up};
 use crate::observe::Wire;
-use crate::server::Server;
+use crate::server::{Bridge, Server};
 
 /// A request to become such a WebSocket that was found good.
-#[derive(Debug)]
 pub(crate) struct Upgrade {
+    compat: Arc<Compat>,
     who: Principal,
     accept: String,
 }
 
 impl Upgrade {
-    pub(super) fn asked(head: &Head, who: &Principal) -> Result<Self, Response> {
-        Ok(Self { who: who.clone(), accept: accept_key(head)? })
+    pub(super) fn asked(compat: &Arc<Compat>, head: &Head, who: &Principal) -> Result<Self, Response> {
+        Ok(Self { compat: compat.clone(), who: who.clone(), accept: accept_key(head)? })
     }
 
     /// The WebSocket, until it ends; `read` is what came after the head.
@@ -34,7 +36,7 @@ impl Upgrade {
         stream: impl AsyncRead + AsyncWrite + Send + Unpin,
         read: Vec<u8>,
     ) {
-        let Self { who, accept } = self;
+        let Self { compat, who, accept } = self;
         let Some(socket) = switch(server, &accept, None, stream, read).await else { return };
         let (mut mouth, mut ear) = socket.split();
         let _here = server.bridge.observe().listens(Wire::WebSocket);
@@ -42,7 +44,7 @@ impl Upgrade {
         let ending = match Bare::open(&server.bridge, &who, server.limits.dialect).await {
             Err(_) => Ending::Rejected,
             Ok(mut bare) => {
-                let ending = converse(server, &who, &mut bare, &mut ear, &mut mouth).await;
+                let ending = converse(server, &compat, &who, &mut bare, &mut ear, &mut mouth).await;
                 bare.close(&bare.subscription).await;
                 ending
             }
@@ -57,6 +59,7 @@ impl Upgrade {
 /// Hears and says, until there is a reason to end.
 async fn converse(
     server: &Server,
+    compat: &Compat,
     who: &Principal,
     bare: &mut Bare,
     ear: &mut (impl Ear + Send),
@@ -77,7 +80,7 @@ async fn converse(
                 let said = match heard {
                     Err(_) => return Ending::Silent,
                     Ok(Heard::End(ending)) => return ending,
-                    Ok(Heard::Message { text, .. }) => take(server, who, bare, text).await,
+                    Ok(Heard::Message { text, .. }) => take(&server.bridge, compat, who, bare, text).await,
                     Ok(Heard::Malformed) => Err(()),
                     Ok(Heard::Alive | Heard::Aside(_)) => Ok(None),
                 };
@@ -108,10 +111,15 @@ async fn converse(
 }
 
 /// A message, and what is said to it at once. An error is no message.
-async fn take(server: &Server, who: &Principal, bare: &mut Bare, text: String) -> Result<Option<String>, ()> {
-    let bridge = &server.bridge;
+async fn take(
+    bridge: &Bridge,
+    compat: &Compat,
+    who: &Principal,
+    bare: &mut Bare,
+    text: String,
+) -> Result<Option<String>, ()> {
     Ok(match words::read(&text).ok_or(())? {
-        Words::Request { text, user } => match demo::ask(server.demo.as_ref(), who, text, user, None).await {
+        Words::Request { text, user } => match compat.start(who, text, user).await {
             Ok(_) => None,
             // The dialect has no word for it; a problem is what HTTP would answer.
             Err(problem) => Some(String::from_utf8_lossy(problem.content()).into_owned()),

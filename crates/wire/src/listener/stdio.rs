@@ -141,7 +141,9 @@ impl<W: AsyncWrite + Send + Unpin> Mouth for Answers<W> {
         let notify = |method: &str, json: &str| envelope(&[("method", method), ("params", json)]);
         let line = match word {
             // The protocol has no method for what is no event.
-            Word::Event(frame) if frame.kind() == FrameKind::Message => notify(r#""sayso.message""#, frame.json()),
+            Word::Event(frame) if frame.kind() == FrameKind::Message => {
+                notify(r#""sayso.message""#, frame.json())
+            }
             Word::Event(frame) => notify(r#""aaep.event""#, frame.json()),
             Word::Answer { json, to: Some(id) } => envelope(&[("result", &json), ("id", &id)]),
             Word::Refused { to: Some(id) } => Fault::Parameters.answer(Some(&id)),

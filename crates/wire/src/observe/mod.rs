@@ -119,9 +119,10 @@ impl Observe {
         let _ = self.sent.set(sent);
     }
 
-    /// A request has come in.
-    pub(crate) fn request(&self, head: &Head) -> Asked<'_> {
-        Asked { observe: self, route: route::template(&head.path), method: head.method.word() }
+    /// A request has come in; it may be for the path of a handler.
+    pub(crate) fn request(&self, head: &Head, handler: Option<&'static str>) -> Asked<'_> {
+        let route = handler.unwrap_or_else(|| route::template(&head.path));
+        Asked { observe: self, route, method: head.method.word() }
     }
 
     /// A request that could not be read was answered.

@@ -10,7 +10,6 @@ pub(super) fn template(path: &str) -> &'static str {
         ["healthz"] => "/healthz",
         ["metrics"] => "/metrics",
         ["login"] => "/login",
-        ["demo"] => "/demo",
         ["events"] => "/events",
         ["messages"] => "/messages",
         ["sessions"] => "/sessions",

@@ -4,6 +4,7 @@
 //! - `stream`: what it is made of, plain or under TLS.
 //! - `door`: who is let in, and who no more.
 //! - `assets`: files that it gives as they are.
+//! - `handler`: paths that the program around it answers.
 //! - `routes`: which request means what.
 //! - `sign_in`: a browser's cookie in place of its token.
 //! - `bridge`: requests to the hub and answers back.
@@ -13,6 +14,7 @@ mod assets;
 mod bridge;
 mod connection;
 mod door;
+mod handler;
 mod routes;
 mod sign_in;
 mod stream;
@@ -26,18 +28,20 @@ pub use assets::Asset;
 pub use bridge::{Bridge, Line};
 pub(crate) use connection::STREAM_HEAD;
 pub use door::{Changed, Door};
+use handler::Handler;
+pub(crate) use handler::Handling;
+use hub::Principal;
 pub use routes::clock;
 pub(crate) use routes::{check_origin, no_token, response};
 pub(crate) use stream::{hung_up, written};
 use tokio::net::TcpListener;
-use tokio::sync::mpsc;
 pub use told::Told;
 
+use crate::Tls;
 use crate::auth::{Attempts, Passes};
 use crate::compat::{self, Compat};
-use crate::http::RequestLimits;
+use crate::http::{RequestLimits, Response};
 use crate::listener::{FAREWELL, UnixSocket, stdio, unix};
-use crate::{Tls, Wish};
 
 /// What a server takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -146,7 +150,7 @@ pub struct Server {
     /// The manifest, signed, for those who ask for it so.
     pub signed_manifest: Option<String>,
     pub(crate) compat: Option<Arc<Compat>>,
-    pub(crate) demo: Option<mpsc::Sender<Wish>>,
+    handlers: Vec<Handler>,
     assets: Vec<Asset>,
     tls: Option<Tls>,
     passes: Passes,
@@ -174,7 +178,7 @@ impl Server {
             manifest,
             signed_manifest: None,
             compat: None,
-            demo: None,
+            handlers: Vec::new(),
             assets: Vec::new(),
             tls: None,
             passes: Passes::new(&mut seal::SystemRandom),
@@ -197,17 +201,32 @@ impl Server {
         self
     }
 
-    /// With the dialect of AAEP's own packages, which know no handshake.
+    /// With the dialect of AAEP's own packages, which know no handshake. They let people ask for something: `start` takes
+    /// what was asked and by whom, and gives the id of the session that began, or why none did.
     #[must_use]
-    pub fn with_compat(mut self) -> Self {
-        self.compat = Some(Arc::new(Compat::new(self.limits.dialect)));
+    pub fn with_compat<F>(
+        mut self,
+        start: impl Fn(String, Option<String>) -> F + Send + Sync + 'static,
+    ) -> Self
+    where
+        F: Future<Output = Result<String, String>> + Send + 'static,
+    {
+        let start = Box::new(move |text, user| Box::pin(start(text, user)) as Handling<_>);
+        self.compat = Some(Arc::new(Compat::new(self.limits.dialect, start)));
         self
     }
 
-    /// With an assistant to ask.
+    /// With a handler for `POST` requests to a path. Whoever asks has been admitted, and the body is text.
     #[must_use]
-    pub fn with_demo(mut self, demo: mpsc::Sender<Wish>) -> Self {
-        self.demo = Some(demo);
+    pub fn with_handler<F>(
+        mut self,
+        path: &'static str,
+        answer: impl Fn(Principal, String) -> F + Send + Sync + 'static,
+    ) -> Self
+    where
+        F: Future<Output = Response> + Send + 'static,
+    {
+        self.handlers.push(Handler::new(path, answer));
         self
     }
 

@@ -1,26 +1,25 @@
 //! Which request means what.
 
-use std::borrow::Cow;
 use std::net::IpAddr;
 
-use aaep::json::{Kind, Writer};
+use aaep::json::Writer;
 use aaep::rule::Finding;
 use hub::command::{Answer, Command};
 use hub::{Principal, Role};
 use seal::UnixMillis;
-use tokio::sync::mpsc;
 
 use super::connection::Reply;
 use super::{Door, Server, assets, sign_in};
 use crate::agent;
+use crate::compat;
 use crate::http::{Head, Method, Query, Response, Status};
 use crate::listener::websocket::Upgrade;
 use crate::listener::{refusal, rejected};
 use crate::observe::Exposition;
-use crate::{Wish, compat, demo};
 
 pub(super) async fn answer(server: &Server, head: &Head, body: Vec<u8>, peer: IpAddr) -> Reply {
-    let asked = server.bridge.observe().request(head);
+    let mounted = server.handlers.iter().find(|handler| handler.path == head.path);
+    let asked = server.bridge.observe().request(head, mounted.map(|handler| handler.path));
     let reply = routed(server, head, body, peer).await.unwrap_or_else(Reply::Whole);
     asked.answered(match &reply {
         Reply::Whole(response) => response.status.line().0,
@@ -74,9 +73,11 @@ async fn routed(server: &Server, head: &Head, body: Vec<u8>, peer: IpAddr) -> Re
             compat::Routed::Socket(upgrade) => Reply::CompatSocket(upgrade),
         });
     }
-    if let (Method::Post, ["demo"], Some(demo)) = (head.method, parts.as_slice(), &server.demo) {
+    if let Some(handler) = server.handlers.iter().find(|handler| handler.path == head.path)
+        && head.method == Method::Post
+    {
         none(head)?;
-        return demo_request(demo, &text(body)?, &who).await.map(Reply::Whole);
+        return whole((handler.answer)(who, text(body)?).await);
     }
     let key = head.header("idempotency-key").map(str::to_owned);
     let (command, made) = match (head.method, parts.as_slice()) {
@@ -166,24 +167,6 @@ async fn routed(server: &Server, head: &Head, body: Vec<u8>, peer: IpAddr) -> Re
         };
     }
     whole(response(server.bridge.ask(who, command).await, made))
-}
-
-/// `POST /demo`: somebody wants the demo's assistant to do something.
-async fn demo_request(demo: &mpsc::Sender<Wish>, text: &str, who: &Principal) -> Result<Response, Response> {
-    let mut tape = aaep::json::Tape::default();
-    let root = tape.read(text).ok().map(|doc| doc.root()).filter(|root| root.kind() == Kind::Object);
-    let said = root.and_then(|root| Some(root.member("text")?.text()?.into_owned()));
-    let said = said.filter(|said| !said.trim().is_empty()).ok_or_else(|| {
-        Response::problem(Status::BadRequest, "The body says what is wanted: {\"text\":…}.")
-    })?;
-    let language = root.and_then(|root| root.member("language"));
-    let language = language.map(|tag| tag.text().map(Cow::into_owned)).map(|tag| {
-        tag.filter(|tag| aaep::form::is_language_tag(tag)).ok_or_else(|| {
-            Response::problem(Status::BadRequest, "The language is a tag, like {\"language\":\"es\"}.")
-        })
-    });
-    let session = demo::ask(Some(demo), who, said, None, language.transpose()?).await?;
-    Ok(Response::new(Status::Created).json(format!("{{\"session_id\":\"{session}\"}}")))
 }
 
 /// Whether the hub is alive; with `?ready`, whether it can do its work.
