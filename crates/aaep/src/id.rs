@@ -9,23 +9,17 @@ use std::sync::Arc;
 
 use data_encoding::HEXLOWER;
 use seal::Random;
+use thiserror::Error;
 
 use crate::form::is_id;
 
 /// A text that is not the id it should be.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("must be {prefix} followed by 1 to 64 ASCII letters or digits")]
 pub struct IdError {
     /// What an id of this kind begins with.
     pub prefix: &'static str,
 }
-
-impl fmt::Display for IdError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "must be {} followed by 1 to 64 ASCII letters or digits", self.prefix)
-    }
-}
-
-impl std::error::Error for IdError {}
 
 macro_rules! ids {
     ($($(#[$doc:meta])* $name:ident, $prefix:literal, $kept:ty;)*) => {$(

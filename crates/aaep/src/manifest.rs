@@ -18,11 +18,10 @@
 
 mod offered;
 
-use std::fmt;
-
 pub use offered::{Misfit, compare};
 use seal::jws::{self, Header, JwsError, Signer};
 use seal::{Jwk, JwkError, es256};
+use thiserror::Error;
 
 use crate::check::{Checked, Validator};
 use crate::json::{Kind, Tape};
@@ -33,47 +32,38 @@ use crate::rule::{Face, Finding, Findings};
 pub const LONGEST: usize = 64 * 1024;
 
 /// Why a manifest was not signed, or a signed one is not believed.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Error)]
 #[non_exhaustive]
 pub enum ManifestError {
     /// What it says breaks rules, or is no manifest.
+    #[error("{}", unlawful(.0))]
     Unlawful(Vec<Finding>),
     /// Longer than [`LONGEST`].
+    #[error("is longer than {} bytes", LONGEST)]
     TooLong,
     /// The payload is no text.
+    #[error("has a payload that is not UTF-8")]
     NotText,
     /// It is JSON and no JWS: somebody has left out the signature.
+    #[error("is not signed: it is JSON, not a compact JWS")]
     Unsigned,
     /// The JWS cannot be made, or does not verify.
-    Jws(JwsError),
+    #[error(transparent)]
+    Jws(#[from] JwsError),
     /// The header brings a key or certificates of its own, which nobody here trusts.
+    #[error("brings a key of its own in its header (jwk, jku, x5c or x5u), which is not trusted")]
     BringsKey,
     /// The header names a key (`kid`) that is not among those trusted.
+    #[error("names the key {0:?}, which is not among those trusted")]
     UnknownKey(String),
 }
 
-impl fmt::Display for ManifestError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Unlawful(findings) => match findings.first() {
-                Some(first) => {
-                    write!(f, "is no lawful manifest: {} {}", first.rule.id(), first.message())
-                }
-                None => f.write_str("is no manifest"),
-            },
-            Self::TooLong => write!(f, "is longer than {LONGEST} bytes"),
-            Self::NotText => f.write_str("has a payload that is not UTF-8"),
-            Self::Unsigned => f.write_str("is not signed: it is JSON, not a compact JWS"),
-            Self::Jws(why) => why.fmt(f),
-            Self::BringsKey => f.write_str(
-                "brings a key of its own in its header (jwk, jku, x5c or x5u), which is not trusted",
-            ),
-            Self::UnknownKey(kid) => write!(f, "names the key {kid:?}, which is not among those trusted"),
-        }
-    }
+fn unlawful(findings: &[Finding]) -> String {
+    findings.first().map_or_else(
+        || "is no manifest".to_owned(),
+        |first| format!("is no lawful manifest: {} {}", first.rule.id(), first.message()),
+    )
 }
-
-impl std::error::Error for ManifestError {}
 
 /// Reads a manifest and checks it: as we emit it (strict), or as it is received.
 pub fn read(text: &str, face: Face) -> Result<Manifest, ManifestError> {
@@ -103,7 +93,7 @@ pub fn sign(text: &str, key: &es256::SigningKey) -> Result<String, ManifestError
     read(text, Face::Strict)?;
     let kid = Jwk::P256(key.verifying_key().clone()).thumbprint();
     let header = Header { typ: None, kid: Some(&kid), with_key: false };
-    let signed = jws::sign(Signer::P256(key), &header, text.as_bytes()).map_err(ManifestError::Jws)?;
+    let signed = jws::sign(Signer::P256(key), &header, text.as_bytes())?;
     if signed.len() > LONGEST { Err(ManifestError::TooLong) } else { Ok(signed) }
 }
 
@@ -112,28 +102,19 @@ pub fn sign(text: &str, key: &es256::SigningKey) -> Result<String, ManifestError
 pub struct Trusted(Vec<(Option<String>, Jwk)>);
 
 /// Why a text holds no keys to trust.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum NoKeys {
     /// Neither a JWK nor a set of them.
+    #[error("must be a public key as a JWK, or a set of them ({{\"keys\":[…]}})")]
     Form,
     /// A key of it cannot be used.
-    Key(JwkError),
+    #[error("has a key that {0}")]
+    Key(#[source] JwkError),
     /// None, or more than 64.
+    #[error("must hold 1 to 64 keys")]
     Count,
 }
-
-impl fmt::Display for NoKeys {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Form => f.write_str("must be a public key as a JWK, or a set of them ({\"keys\":[…]})"),
-            Self::Key(why) => write!(f, "has a key that {why}"),
-            Self::Count => f.write_str("must hold 1 to 64 keys"),
-        }
-    }
-}
-
-impl std::error::Error for NoKeys {}
 
 impl Trusted {
     /// One key, whatever it is called.

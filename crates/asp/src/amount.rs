@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use thiserror::Error;
+
 /// An amount of money: digits, and up to nine more after a point. More than nothing, less than 10^15 (D15).
 ///
 /// ```
@@ -20,21 +22,14 @@ pub struct Amount {
 }
 
 /// A text that is no amount.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("must be {}", Self::WANTED)]
 pub struct AmountError;
 
 impl AmountError {
     pub(crate) const WANTED: &'static str =
         "an amount as text: up to 15 digits and up to 9 after a point, more than nothing";
 }
-
-impl fmt::Display for AmountError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "must be {}", Self::WANTED)
-    }
-}
-
-impl std::error::Error for AmountError {}
 
 impl Amount {
     /// Reads an amount.

@@ -1,10 +1,9 @@
 //! The Agent Card: who an agent is, by which keys, signed by itself (D17).
 
-use std::fmt;
-
 use seal::json::{Kind, Tape, Value, Writer};
 use seal::jws::{self, JwsError, Signer};
 use seal::{Canonical, Jwk, JwkError, Keys, NotCanonical, ed25519, es256};
+use thiserror::Error;
 
 use crate::id::{AgentUri, IdError};
 
@@ -46,40 +45,31 @@ pub struct Card {
 }
 
 /// Why a text is no card.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum CardError {
     /// Longer than [`Card::LONGEST`].
+    #[error("a card has at most {} bytes", Card::LONGEST)]
     TooLong,
     /// Not a JSON object.
+    #[error("a card is a JSON object")]
     NotJson,
     /// No canonical form.
-    NotCanonical(NotCanonical),
+    #[error("the card has no canonical form: {0}")]
+    NotCanonical(#[source] NotCanonical),
     /// A member is missing or of another kind.
+    #[error("the card's {0} is missing or not of its form")]
     Member(&'static str),
     /// `agentId` is no agent's name.
-    AgentId(IdError),
+    #[error("the card's agentId {0}")]
+    AgentId(#[source] IdError),
     /// A key cannot be used.
-    Key(&'static str, JwkError),
+    #[error("the card's {0} {1}")]
+    Key(&'static str, #[source] JwkError),
     /// The signature does not hold.
-    Signature(JwsError),
+    #[error("the card's signature {0}")]
+    Signature(#[source] JwsError),
 }
-
-impl fmt::Display for CardError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::TooLong => write!(f, "a card has at most {} bytes", Card::LONGEST),
-            Self::NotJson => f.write_str("a card is a JSON object"),
-            Self::NotCanonical(why) => write!(f, "the card has no canonical form: {why}"),
-            Self::Member(name) => write!(f, "the card's {name} is missing or not of its form"),
-            Self::AgentId(why) => write!(f, "the card's agentId {why}"),
-            Self::Key(name, why) => write!(f, "the card's {name} {why}"),
-            Self::Signature(why) => write!(f, "the card's signature {why}"),
-        }
-    }
-}
-
-impl std::error::Error for CardError {}
 
 /// What an agent says of itself, before it is signed.
 #[derive(Clone, Debug)]

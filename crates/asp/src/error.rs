@@ -9,123 +9,79 @@ use seal::json::SyntaxError;
 use crate::id::MessageId;
 
 /// What went wrong.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     /// We asked for what cannot be done; nothing was sent.
-    Misuse(Misuse),
+    #[error(transparent)]
+    Misuse(#[from] Misuse),
     /// What arrived does not authenticate. It is dropped and counted, and never answered (D7).
-    Peer(Misbehaviour),
+    #[error(transparent)]
+    Peer(#[from] Misbehaviour),
     /// An authenticated message that is not taken. It is answered with a REJECT and changes nothing (D6).
-    Refused(Refusal),
-}
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Misuse(why) => why.fmt(f),
-            Self::Peer(why) => why.fmt(f),
-            Self::Refused(why) => why.fmt(f),
-        }
-    }
-}
-
-impl std::error::Error for Error {}
-
-impl From<Misuse> for Error {
-    fn from(why: Misuse) -> Self {
-        Self::Misuse(why)
-    }
-}
-
-impl From<Misbehaviour> for Error {
-    fn from(why: Misbehaviour) -> Self {
-        Self::Peer(why)
-    }
-}
-
-impl From<Refusal> for Error {
-    fn from(why: Refusal) -> Self {
-        Self::Refused(why)
-    }
+    #[error(transparent)]
+    Refused(#[from] Refusal),
 }
 
 /// Our own fault.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Misuse {
     /// The message would not be lawful now; the refusal that the other side would give.
-    Unlawful(Refusal),
+    #[error("this cannot be sent now: {}", .0.reason)]
+    Unlawful(#[source] Refusal),
     /// The message would be longer than the limit, in bytes.
+    #[error("the message would be longer than {0} bytes")]
     TooLong(usize),
     /// The message has no canonical form.
-    NotCanonical(NotCanonical),
+    #[error("the message cannot be signed: {0}")]
+    NotCanonical(#[source] NotCanonical),
     /// What was given as JSON is none.
-    NotJson(SyntaxError),
+    #[error("not JSON: {0}")]
+    NotJson(#[source] SyntaxError),
     /// The keys are not those of the card.
+    #[error("the keys are not those that the card publishes")]
     Keys,
     /// The system had no randomness to sign with.
+    #[error("the system has no randomness to sign with")]
     NoRandomness,
     /// The card is not one of a participant.
+    #[error("the card is that of neither participant")]
     NotAParticipant,
 }
 
-impl fmt::Display for Misuse {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Unlawful(why) => write!(f, "this cannot be sent now: {}", why.reason),
-            Self::TooLong(limit) => write!(f, "the message would be longer than {limit} bytes"),
-            Self::NotCanonical(why) => write!(f, "the message cannot be signed: {why}"),
-            Self::NotJson(why) => write!(f, "not JSON: {why}"),
-            Self::Keys => f.write_str("the keys are not those that the card publishes"),
-            Self::NoRandomness => f.write_str("the system has no randomness to sign with"),
-            Self::NotAParticipant => f.write_str("the card is that of neither participant"),
-        }
-    }
-}
-
-impl std::error::Error for Misuse {}
-
 /// The fault of whoever sent these bytes; who that was is not known.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Misbehaviour {
     /// Longer than the limit, in bytes.
+    #[error("longer than {0} bytes")]
     TooLong(usize),
     /// Not JSON.
-    NotJson(SyntaxError),
+    #[error("not JSON: {0}")]
+    NotJson(#[source] SyntaxError),
     /// No canonical form, so nothing that could be signed.
-    NotCanonical(NotCanonical),
+    #[error("nothing that could be signed: {0}")]
+    NotCanonical(#[source] NotCanonical),
     /// A member that authentication needs is missing or has another form.
+    #[error("{0} is missing or not of its form")]
     Member(&'static str),
     /// The sender is none of those whose cards are known.
+    #[error("no card is known for the sender {0:?}")]
     Stranger(String),
     /// `integrity.hash` is not the hash of the message.
+    #[error("integrity.hash is not the hash of this message")]
     Hash,
     /// `integrity.signature` is not the sender's over the hash.
+    #[error("integrity.signature is not the sender's over this hash")]
     Signature,
     /// `sender.dpopProof` does not prove that the sender made this message.
+    #[error(transparent)]
     Proof(DpopError),
 }
 
-impl fmt::Display for Misbehaviour {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::TooLong(limit) => write!(f, "longer than {limit} bytes"),
-            Self::NotJson(why) => write!(f, "not JSON: {why}"),
-            Self::NotCanonical(why) => write!(f, "nothing that could be signed: {why}"),
-            Self::Member(name) => write!(f, "{name} is missing or not of its form"),
-            Self::Stranger(who) => write!(f, "no card is known for the sender {who:?}"),
-            Self::Hash => f.write_str("integrity.hash is not the hash of this message"),
-            Self::Signature => f.write_str("integrity.signature is not the sender's over this hash"),
-            Self::Proof(why) => why.fmt(f),
-        }
-    }
-}
-
-impl std::error::Error for Misbehaviour {}
-
 /// A plain refusal: what a REJECT says.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{code}: {reason}")]
 pub struct Refusal {
     /// The code for machines.
     pub code: Code,
@@ -140,14 +96,6 @@ impl Refusal {
         Self { code, reason: reason.into(), message: None }
     }
 }
-
-impl fmt::Display for Refusal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.code, self.reason)
-    }
-}
-
-impl std::error::Error for Refusal {}
 
 macro_rules! codes {
     ($($(#[$doc:meta])* $name:ident $word:literal $retry:literal;)*) => {

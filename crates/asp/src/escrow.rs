@@ -1,7 +1,8 @@
 //! Money that is held until a promise is kept: a trait for whoever holds it, and a ledger in memory.
 
 use std::collections::HashMap;
-use std::fmt;
+
+use thiserror::Error;
 
 use crate::amount::Amount;
 use crate::id::{AgentUri, CommitmentId, Currency};
@@ -33,31 +34,22 @@ pub struct Deposit {
 }
 
 /// Why money did not move.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum EscrowError {
     /// The depositor has less than that, in that currency.
+    #[error("the depositor does not have that much in that currency")]
     NotCovered,
     /// For this commitment money is or was held already.
+    #[error("money was held for this commitment before")]
     HeldBefore,
     /// For this commitment nothing is held, or it was given out already.
+    #[error("nothing is held for this commitment any more")]
     NothingHeld,
     /// The account would hold more than can be counted.
+    #[error("the account would hold more than can be counted")]
     TooMuch,
 }
-
-impl fmt::Display for EscrowError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::NotCovered => "the depositor does not have that much in that currency",
-            Self::HeldBefore => "money was held for this commitment before",
-            Self::NothingHeld => "nothing is held for this commitment any more",
-            Self::TooMuch => "the account would hold more than can be counted",
-        })
-    }
-}
-
-impl std::error::Error for EscrowError {}
 
 /// A ledger in memory: accounts by agent and currency, never negative; deposits that are given out once.
 #[derive(Clone, Debug, Default)]

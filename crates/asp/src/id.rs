@@ -4,18 +4,12 @@ use std::fmt;
 
 use data_encoding::{HEXLOWER, HEXLOWER_PERMISSIVE};
 use seal::{Random, UnixMillis};
+use thiserror::Error;
 
 /// A text that is not the name it should be.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("must be {0}")]
 pub struct IdError(pub(crate) &'static str);
-
-impl fmt::Display for IdError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "must be {}", self.0)
-    }
-}
-
-impl std::error::Error for IdError {}
 
 macro_rules! uuids {
     ($($(#[$doc:meta])* $name:ident;)*) => {$(

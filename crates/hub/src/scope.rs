@@ -1,8 +1,7 @@
 //! What a listener may hear: the agents and the people that it acts for.
 
-use std::fmt;
-
 use seal::json::{Value, Writer};
+use thiserror::Error;
 
 /// Agents and people; an empty list means all of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -12,16 +11,9 @@ pub struct Scope {
 }
 
 /// A text that is no scope.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("{0:?} is no scope; write agent:NAME or person:NAME")]
 pub struct BadScope(String);
-
-impl fmt::Display for BadScope {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?} is no scope; write agent:NAME or person:NAME", self.0)
-    }
-}
-
-impl std::error::Error for BadScope {}
 
 impl Scope {
     /// Adds `agent:NAME` or `person:NAME`.

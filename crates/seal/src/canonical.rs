@@ -4,39 +4,29 @@
 //! a double, and an integer beyond ±2^53, which a double would round in silence.
 
 use std::borrow::Cow;
-use std::fmt;
 use std::ops::Range;
+
+use thiserror::Error;
 
 use crate::json::{self, Kind, Number, Value};
 
 /// Why a value has no canonical form.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum NotCanonical {
     /// An object has this key twice.
+    #[error("the key {0:?} stands twice in one object")]
     DoubledKey(String),
     /// This string has half of a surrogate pair.
+    #[error("the string {0} has half of a surrogate pair")]
     LoneSurrogate(String),
     /// This integer is beyond ±2^53.
+    #[error("the integer {0} is beyond 2^53; write it as a string")]
     BigInteger(String),
     /// This number is beyond the range of a double.
+    #[error("the number {0} is beyond the range of a double")]
     HugeNumber(String),
 }
-
-impl fmt::Display for NotCanonical {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::DoubledKey(key) => write!(f, "the key {key:?} stands twice in one object"),
-            Self::LoneSurrogate(text) => write!(f, "the string {text} has half of a surrogate pair"),
-            Self::BigInteger(digits) => {
-                write!(f, "the integer {digits} is beyond 2^53; write it as a string")
-            }
-            Self::HugeNumber(digits) => write!(f, "the number {digits} is beyond the range of a double"),
-        }
-    }
-}
-
-impl std::error::Error for NotCanonical {}
 
 /// The canonical form of a value.
 ///

@@ -4,7 +4,8 @@
 //! `jti` of those that were taken. Time is an argument.
 
 use std::collections::{HashSet, VecDeque};
-use std::fmt;
+
+use thiserror::Error;
 
 use crate::json::{Kind, Tape, Writer};
 use crate::jws::{self, JwsError};
@@ -26,33 +27,22 @@ pub struct Claims {
 }
 
 /// Why a proof is refused.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum DpopError {
     /// The token does not verify with the known key.
-    Token(JwsError),
+    #[error("the DPoP proof {0}")]
+    Token(#[source] JwsError),
     /// `typ` is not `dpop+jwt`.
+    #[error("the DPoP proof must have the type dpop+jwt")]
     Type,
     /// The header has no `jwk`, or another than the known key.
+    #[error("the DPoP proof must carry the sender's own key as jwk")]
     Key,
     /// A claim is missing, or is not what it should be.
+    #[error("the claim {0} of the DPoP proof is missing or not what this message wants")]
     Claim(&'static str),
 }
-
-impl fmt::Display for DpopError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Token(why) => write!(f, "the DPoP proof {why}"),
-            Self::Type => f.write_str("the DPoP proof must have the type dpop+jwt"),
-            Self::Key => f.write_str("the DPoP proof must carry the sender's own key as jwk"),
-            Self::Claim(name) => {
-                write!(f, "the claim {name} of the DPoP proof is missing or not what this message wants")
-            }
-        }
-    }
-}
-
-impl std::error::Error for DpopError {}
 
 /// Makes a proof.
 pub fn prove(key: &es256::SigningKey, claims: &Claims) -> Result<String, JwsError> {
@@ -125,24 +115,15 @@ pub struct Replays {
 }
 
 /// Why a proof's name was not taken.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum ReplayError {
     /// It was taken before.
+    #[error("the DPoP proof was used before")]
     Replayed,
     /// Too many are remembered.
+    #[error("too many DPoP proofs are remembered; try again later")]
     Full,
 }
-
-impl fmt::Display for ReplayError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Replayed => "the DPoP proof was used before",
-            Self::Full => "too many DPoP proofs are remembered; try again later",
-        })
-    }
-}
-
-impl std::error::Error for ReplayError {}
 
 impl Replays {
     /// Remembers each name for `window` seconds, and at most `limit` names.

@@ -1,6 +1,6 @@
 //! Public keys as JSON Web Keys (RFC 7517, RFC 8037), and their thumbprints (RFC 7638).
 
-use std::fmt;
+use thiserror::Error;
 
 use crate::json::{Kind, Value, Writer};
 use crate::{Digest, base64url, ed25519, es256};
@@ -16,31 +16,22 @@ pub enum Jwk {
 }
 
 /// Why a JSON value is no public key that can be used.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum JwkError {
     /// Not an object, or a member is not a string.
+    #[error("must be an object with the strings kty, crv and x")]
     Form,
     /// Neither an Ed25519 nor a P-256 key.
+    #[error("must be an Ed25519 key (OKP) or a P-256 key (EC)")]
     Kind,
     /// The coordinates are not base64url, not on the curve, or those of a weak key.
+    #[error("has coordinates that are no usable point of the curve")]
     Point,
     /// It has `d`: a secret key where a public one belongs.
+    #[error("holds a secret key (d); publish the public half only")]
     Secret,
 }
-
-impl fmt::Display for JwkError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Form => "must be an object with the strings kty, crv and x",
-            Self::Kind => "must be an Ed25519 key (OKP) or a P-256 key (EC)",
-            Self::Point => "has coordinates that are no usable point of the curve",
-            Self::Secret => "holds a secret key (d); publish the public half only",
-        })
-    }
-}
-
-impl std::error::Error for JwkError {}
 
 impl Jwk {
     /// Reads a key; members such as `kid` and `use` are ignored.

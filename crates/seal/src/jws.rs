@@ -4,7 +4,8 @@
 //! one cannot even be asked for.
 
 use std::borrow::Cow;
-use std::fmt;
+
+use thiserror::Error;
 
 use crate::json::{Kind, Tape, Writer};
 use crate::{Jwk, JwkError, base64url, ed25519, es256};
@@ -46,44 +47,31 @@ pub struct Header<'h> {
 }
 
 /// Why a token does not verify.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum JwsError {
     /// Not three parts of base64url, or the header is no JSON object.
+    #[error("must be a compact JWS: three base64url parts, the first a JSON object")]
     Form,
     /// The header names another algorithm than the key's; `none`, HMAC and RSA are never taken.
+    #[error("has the algorithm {0:?}, which is not that of the key")]
     Algorithm(String),
     /// The header wants something understood (`crit`) that is not understood here.
+    #[error("has a critical header (crit) that is not understood")]
     Critical,
     /// The header's `jwk` is no usable key.
-    Key(JwkError),
+    #[error("has a key (jwk) that {0}")]
+    Key(#[source] JwkError),
     /// The payload stands inside where it should be detached, or the other way round.
+    #[error("has its payload inside where it should be detached, or the reverse")]
     Payload,
     /// The signature is not of this key over this text.
+    #[error("has a signature that is not of this key over this text")]
     Signature,
     /// The system had no randomness to sign with.
+    #[error("could not be signed: the system has no randomness")]
     NoRandomness,
 }
-
-impl fmt::Display for JwsError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Form => {
-                f.write_str("must be a compact JWS: three base64url parts, the first a JSON object")
-            }
-            Self::Algorithm(found) => write!(f, "has the algorithm {found:?}, which is not that of the key"),
-            Self::Critical => f.write_str("has a critical header (crit) that is not understood"),
-            Self::Key(why) => write!(f, "has a key (jwk) that {why}"),
-            Self::Payload => {
-                f.write_str("has its payload inside where it should be detached, or the reverse")
-            }
-            Self::Signature => f.write_str("has a signature that is not of this key over this text"),
-            Self::NoRandomness => f.write_str("could not be signed: the system has no randomness"),
-        }
-    }
-}
-
-impl std::error::Error for JwsError {}
 
 /// Signs a payload into `header.payload.signature`.
 pub fn sign(signer: Signer<'_>, header: &Header<'_>, payload: &[u8]) -> Result<String, JwsError> {

@@ -1,13 +1,12 @@
 //! One key that signs ES256, in a file that only its owner can read.
 
-use std::io::Write;
 use std::path::Path;
 
 use zeroize::Zeroizing;
 
 use crate::json::{Tape, Writer};
-use crate::private::{self, NotPrivate};
-use crate::{KeyFileError, base64url, es256};
+use crate::private::{self, KeyFileError};
+use crate::{base64url, es256};
 
 /// No such file is longer.
 const LONGEST: u64 = 4096;
@@ -25,19 +24,12 @@ impl es256::SigningKey {
     /// assert!(key.save(&path).is_err());
     /// ```
     pub fn save(&self, path: &Path) -> Result<(), KeyFileError> {
-        let wrong = |error| KeyFileError::Io(path.to_owned(), error);
-        let mut file = private::options().write(true).create_new(true).open(path).map_err(wrong)?;
-        let text = Zeroizing::new(to_json(self));
-        file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).map_err(wrong)
+        private::create(path, &Zeroizing::new(to_json(self)))
     }
 
     /// Reads a file, if nobody but its owner can read or change it.
     pub fn load(path: &Path) -> Result<Self, KeyFileError> {
-        let text = private::read(path, LONGEST).map_err(|why| match why {
-            NotPrivate::Io(error) => KeyFileError::Io(path.to_owned(), error),
-            NotPrivate::Open(mode) => KeyFileError::Open(path.to_owned(), mode),
-            NotPrivate::TooLong(_) => KeyFileError::NotOne(path.to_owned()),
-        })?;
+        let text = private::read(path, LONGEST).map_err(|why| why.if_too_long(KeyFileError::NotOne))?;
         from_json(&text).ok_or_else(|| KeyFileError::NotOne(path.to_owned()))
     }
 }

@@ -1,13 +1,11 @@
 //! The two keys of one agent, and the file they are kept in.
 
-use std::fmt;
-use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use zeroize::Zeroizing;
 
 use crate::json::{Tape, Writer};
-use crate::private::{self, NotPrivate};
+use crate::private::{self, KeyFileError};
 use crate::{Random, base64url, ed25519, es256};
 
 /// A key to sign messages with and a key to prove possession with.
@@ -28,41 +26,6 @@ pub struct Keys {
     pub dpop: es256::SigningKey,
 }
 
-/// Why a key file could not be used.
-#[derive(Debug)]
-#[non_exhaustive]
-pub enum KeyFileError {
-    /// The system said no.
-    Io(PathBuf, std::io::Error),
-    /// Others than its owner can read or change it.
-    Open(PathBuf, u32),
-    /// It does not hold the two keys.
-    Form(PathBuf),
-    /// It does not hold the one key.
-    NotOne(PathBuf),
-    /// It does not hold the 32 bytes of a secret.
-    NotMac(PathBuf),
-}
-
-impl fmt::Display for KeyFileError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Io(path, error) => write!(f, "{}: {}", path.display(), crate::in_words(error)),
-            Self::Open(path, mode) => {
-                let path = path.display();
-                write!(f, "{path}: others can read or change it (mode {mode:o}); run chmod 600 {path}")
-            }
-            Self::Form(path) => {
-                write!(f, "{}: must hold one Ed25519 and one P-256 secret key as a JWK set", path.display())
-            }
-            Self::NotOne(path) => write!(f, "{}: must hold one P-256 secret key as a JWK", path.display()),
-            Self::NotMac(path) => write!(f, "{}: must hold 32 secret bytes in base64url", path.display()),
-        }
-    }
-}
-
-impl std::error::Error for KeyFileError {}
-
 /// No key file is longer.
 const LONGEST: u64 = 4096;
 
@@ -74,19 +37,12 @@ impl Keys {
 
     /// Writes a new file that only its owner can read; a file that is there already is left alone.
     pub fn save(&self, path: &Path) -> Result<(), KeyFileError> {
-        let wrong = |error| KeyFileError::Io(path.to_owned(), error);
-        let mut file = private::options().write(true).create_new(true).open(path).map_err(wrong)?;
-        let text = Zeroizing::new(self.to_json());
-        file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).map_err(wrong)
+        private::create(path, &Zeroizing::new(self.to_json()))
     }
 
     /// Reads a file, if nobody but its owner can read or change it.
     pub fn load(path: &Path) -> Result<Self, KeyFileError> {
-        let text = private::read(path, LONGEST).map_err(|why| match why {
-            NotPrivate::Io(error) => KeyFileError::Io(path.to_owned(), error),
-            NotPrivate::Open(mode) => KeyFileError::Open(path.to_owned(), mode),
-            NotPrivate::TooLong(_) => KeyFileError::Form(path.to_owned()),
-        })?;
+        let text = private::read(path, LONGEST).map_err(|why| why.if_too_long(KeyFileError::Form))?;
         Self::from_json(&text).ok_or_else(|| KeyFileError::Form(path.to_owned()))
     }
 

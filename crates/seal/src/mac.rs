@@ -1,14 +1,14 @@
 //! A key that only we have, to know again what we have given out (HMAC-SHA-256, RFC 2104).
 
 use std::fmt;
-use std::io::{ErrorKind, Write};
+use std::io::ErrorKind;
 use std::path::Path;
 
 use ring::hmac;
 use zeroize::Zeroizing;
 
-use crate::private::{self, NotPrivate};
-use crate::{KeyFileError, Random, base64url};
+use crate::private::{self, KeyFileError};
+use crate::{Random, base64url};
 
 /// Such a key.
 ///
@@ -31,20 +31,16 @@ impl MacKey {
 
     /// The key in a file that only its owner can read; it is made if it is not there.
     pub fn kept(path: &Path, random: &mut impl Random) -> Result<Self, KeyFileError> {
-        let wrong = |error| KeyFileError::Io(path.to_owned(), error);
         let text = match private::read(path, 64) {
             Ok(text) => text,
-            Err(NotPrivate::Io(error)) if error.kind() == ErrorKind::NotFound => {
+            Err(KeyFileError::Io(_, error)) if error.kind() == ErrorKind::NotFound => {
                 let mut secret = Zeroizing::new([0; 32]);
                 random.fill(secret.as_mut());
                 let text = Zeroizing::new(base64url::encode(&secret[..]));
-                let mut file = private::options().write(true).create_new(true).open(path).map_err(wrong)?;
-                file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).map_err(wrong)?;
+                private::create(path, &text)?;
                 text
             }
-            Err(NotPrivate::Io(error)) => return Err(wrong(error)),
-            Err(NotPrivate::Open(mode)) => return Err(KeyFileError::Open(path.to_owned(), mode)),
-            Err(NotPrivate::TooLong(_)) => return Err(KeyFileError::NotMac(path.to_owned())),
+            Err(why) => return Err(why.if_too_long(KeyFileError::NotMac)),
         };
         let secret = base64url::decode(text.trim()).map(Zeroizing::new);
         let secret = secret.and_then(|bytes| <[u8; 32]>::try_from(bytes.as_slice()).ok().map(Zeroizing::new));

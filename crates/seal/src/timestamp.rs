@@ -3,6 +3,8 @@
 use std::cmp::Ordering;
 use std::fmt;
 
+use thiserror::Error;
+
 use crate::UnixMillis;
 
 /// An RFC 3339 timestamp that knows how it was written: its offset and its fraction digits, up to nine, stay.
@@ -38,31 +40,22 @@ enum Offset {
 }
 
 /// Why a text is not a timestamp.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum TimestampError {
     /// Not `YYYY-MM-DDTHH:MM:SS`, a fraction, and `Z` or an offset.
+    #[error("must be YYYY-MM-DDTHH:MM:SS, with Z or an offset")]
     Form,
     /// RFC 3339, but with a lower-case `t` or `z`, which §3.2.5 does not allow.
+    #[error("must have a capital T and Z")]
     Case,
     /// RFC 3339, but with a number of fraction digits other than 0, 3 or 6.
+    #[error("must have 0, 3 or 6 digits of a second's fraction")]
     Digits,
     /// No such day, hour, minute, second or leap second.
+    #[error("is not a time that ever was or will be")]
     NoSuchTime,
 }
-
-impl fmt::Display for TimestampError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Form => "must be YYYY-MM-DDTHH:MM:SS, with Z or an offset",
-            Self::Case => "must have a capital T and Z",
-            Self::Digits => "must have 0, 3 or 6 digits of a second's fraction",
-            Self::NoSuchTime => "is not a time that ever was or will be",
-        })
-    }
-}
-
-impl std::error::Error for TimestampError {}
 
 impl Timestamp {
     /// Reads the form that §3.2.5 allows an event: capital letters, 0, 3 or 6 fraction digits.

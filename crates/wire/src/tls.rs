@@ -5,13 +5,14 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
+use thiserror::Error;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::pki_types::pem::{self, PemObject};
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
-use tokio_rustls::rustls::{Error, ServerConfig};
+use tokio_rustls::rustls::{self, ServerConfig};
 use tokio_rustls::server::TlsStream;
 
 use crate::listener::hang_up;
@@ -21,41 +22,28 @@ use crate::listener::hang_up;
 pub struct Tls(Arc<RwLock<Arc<ServerConfig>>>);
 
 /// Why there is no TLS.
-#[derive(Debug)]
+#[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum TlsError {
     /// The file cannot be read.
-    Io(PathBuf, std::io::Error),
+    #[error("cannot read {}: {}", .0.display(), seal::in_words(.1))]
+    Io(PathBuf, #[source] std::io::Error),
     /// The file is not PEM.
-    NotPem(PathBuf),
+    #[error("{}: must be PEM", .0.display())]
+    NotPem(PathBuf, #[source] pem::Error),
     /// There is no certificate in the file.
+    #[error("{}: there is no certificate in it", .0.display())]
     NoCertificate(PathBuf),
     /// There is no private key in the file.
+    #[error("{}: there is no private key in it", .0.display())]
     NoKey(PathBuf),
     /// The key is not the certificate's.
+    #[error("{}: not the key of the certificate {}", .1.display(), .0.display())]
     Mismatch(PathBuf, PathBuf),
     /// Something in them cannot be used.
-    Unusable(PathBuf, PathBuf, String),
+    #[error("{} and {} cannot be used: {}", .0.display(), .1.display(), .2)]
+    Unusable(PathBuf, PathBuf, #[source] rustls::Error),
 }
-
-impl fmt::Display for TlsError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Io(path, error) => write!(f, "cannot read {}: {}", path.display(), seal::in_words(error)),
-            Self::NotPem(path) => write!(f, "{}: must be PEM", path.display()),
-            Self::NoCertificate(path) => write!(f, "{}: there is no certificate in it", path.display()),
-            Self::NoKey(path) => write!(f, "{}: there is no private key in it", path.display()),
-            Self::Mismatch(certificate, key) => {
-                write!(f, "{}: not the key of the certificate {}", key.display(), certificate.display())
-            }
-            Self::Unusable(certificate, key, why) => {
-                write!(f, "{} and {} cannot be used: {why}", certificate.display(), key.display())
-            }
-        }
-    }
-}
-
-impl std::error::Error for TlsError {}
 
 impl Tls {
     /// Reads a certificate, with those above it, and its key, each a file of PEM.
@@ -63,17 +51,17 @@ impl Tls {
         let read = |path: &Path| std::fs::read(path).map_err(|error| TlsError::Io(path.to_owned(), error));
         let chain = CertificateDer::pem_slice_iter(&read(certificate)?)
             .collect::<Result<Vec<_>, _>>()
-            .map_err(|_| TlsError::NotPem(certificate.to_owned()))?;
+            .map_err(|why| TlsError::NotPem(certificate.to_owned(), why))?;
         if chain.is_empty() {
             return Err(TlsError::NoCertificate(certificate.to_owned()));
         }
         let secret = PrivateKeyDer::from_pem_slice(&read(key)?).map_err(|why| match why {
             pem::Error::NoItemsFound => TlsError::NoKey(key.to_owned()),
-            _ => TlsError::NotPem(key.to_owned()),
+            why => TlsError::NotPem(key.to_owned(), why),
         })?;
-        let unusable = |why: Error| match why {
-            Error::InconsistentKeys(_) => TlsError::Mismatch(certificate.to_owned(), key.to_owned()),
-            why => TlsError::Unusable(certificate.to_owned(), key.to_owned(), why.to_string()),
+        let unusable = |why| match why {
+            rustls::Error::InconsistentKeys(_) => TlsError::Mismatch(certificate.to_owned(), key.to_owned()),
+            why => TlsError::Unusable(certificate.to_owned(), key.to_owned(), why),
         };
         let mut config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
             .with_safe_default_protocol_versions()

@@ -1,8 +1,7 @@
 //! The exact action that an answer is bound to (design, decision 6).
 
-use std::fmt;
-
 use seal::{Digest, NotCanonical, canonical};
+use thiserror::Error;
 
 use crate::json::{SyntaxError, Tape, Writer};
 
@@ -29,7 +28,7 @@ impl Action {
     /// Takes a tool and its arguments, which are any JSON value that has a canonical form.
     pub fn new(tool: &str, arguments: &str) -> Result<Self, NotAnAction> {
         let mut tape = Tape::default();
-        tape.read(arguments).map_err(NotAnAction::Json)?;
+        tape.read(arguments)?;
         let mut writer = Writer::with_capacity(tool.len() + arguments.len() + 32);
         writer.open_object();
         writer.key("tool");
@@ -38,8 +37,8 @@ impl Action {
         writer.raw(arguments);
         writer.close_object();
         let text = writer.finish();
-        let doc = tape.read(&text).map_err(NotAnAction::Json)?;
-        let form = canonical(&doc.root()).map_err(NotAnAction::NotCanonical)?;
+        let doc = tape.read(&text)?;
+        let form = canonical(&doc.root())?;
         Ok(Self { digest: Digest::of(form.as_bytes()) })
     }
 
@@ -50,22 +49,13 @@ impl Action {
 }
 
 /// Arguments that no answer can be bound to.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum NotAnAction {
     /// They are no JSON.
-    Json(SyntaxError),
+    #[error(transparent)]
+    Json(#[from] SyntaxError),
     /// They mean different things to different readers.
-    NotCanonical(NotCanonical),
+    #[error(transparent)]
+    NotCanonical(#[from] NotCanonical),
 }
-
-impl fmt::Display for NotAnAction {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Json(error) => error.fmt(f),
-            Self::NotCanonical(error) => error.fmt(f),
-        }
-    }
-}
-
-impl std::error::Error for NotAnAction {}

@@ -1,9 +1,9 @@
 //! Asking: from the event that asks to an open question.
 
-use std::fmt;
 use std::hash::BuildHasher;
 
 use seal::{Digest, UnixMillis};
+use thiserror::Error;
 
 use crate::check::Checked;
 use crate::event::{Event, Payload};
@@ -195,22 +195,29 @@ fn is_random(token: &str) -> bool {
 }
 
 /// Why a question cannot be asked.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum NotAsked {
     /// The event is none that asks.
+    #[error("the event asks nothing")]
     NotAQuestion,
     /// The event breaks these rules.
+    #[error("{}", messages(.0))]
     Unlawful(Vec<Finding>),
     /// Its `action_digest` is no digest.
+    #[error("action_digest must be sha256: and 64 hexadecimal digits")]
     NoDigest,
     /// Its token was used before.
+    #[error("{}", rule::TOKEN_NEW.sentence())]
     TokenUsed,
     /// This question about the same action is still open.
+    #[error("{0} is still open; {rule}", rule = rule::ASKED_TWICE.sentence())]
     AskedTwice(ReplyToken),
     /// Too much is open already.
+    #[error("too many questions {}", .0.as_str())]
     TooMany(Full),
     /// Its session is over.
+    #[error("the session is over")]
     SessionOver,
 }
 
@@ -223,6 +230,16 @@ pub enum Full {
     Agent,
     /// In all.
     All,
+}
+
+impl Full {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Session => "are open in this session",
+            Self::Agent => "of this agent are open",
+            Self::All => "are open",
+        }
+    }
 }
 
 impl NotAsked {
@@ -239,24 +256,6 @@ impl NotAsked {
     }
 }
 
-impl fmt::Display for NotAsked {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NotAQuestion => f.write_str("the event asks nothing"),
-            Self::Unlawful(findings) => {
-                let mut messages = findings.iter().map(Finding::message);
-                f.write_str(&messages.next().unwrap_or_default())?;
-                messages.try_for_each(|message| write!(f, "; {message}"))
-            }
-            Self::NoDigest => f.write_str("action_digest must be sha256: and 64 hexadecimal digits"),
-            Self::TokenUsed => f.write_str(rule::TOKEN_NEW.sentence()),
-            Self::AskedTwice(token) => write!(f, "{token} is still open; {}", rule::ASKED_TWICE.sentence()),
-            Self::TooMany(Full::Session) => f.write_str("too many questions are open in this session"),
-            Self::TooMany(Full::Agent) => f.write_str("too many questions of this agent are open"),
-            Self::TooMany(Full::All) => f.write_str("too many questions are open"),
-            Self::SessionOver => f.write_str("the session is over"),
-        }
-    }
+fn messages(findings: &[Finding]) -> String {
+    findings.iter().map(Finding::message).collect::<Vec<_>>().join("; ")
 }
-
-impl std::error::Error for NotAsked {}

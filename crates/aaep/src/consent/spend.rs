@@ -1,9 +1,9 @@
 //! Spending: an accepted question covers one call, of the action that was asked about, in its session.
 
-use std::fmt;
 use std::hash::BuildHasher;
 
 use seal::Digest;
+use thiserror::Error;
 
 use crate::id::{ReplyToken, SessionId};
 use crate::rule::{self, Rule};
@@ -127,33 +127,44 @@ impl<H: BuildHasher> Questions<H> {
 }
 
 /// Why no question covers a call.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum NotGranted {
     /// The arguments are none that an answer can be bound to.
-    NotAnAction(NotAnAction),
+    #[error("no answer can be bound to these arguments: {0}")]
+    NotAnAction(#[source] NotAnAction),
     /// Nobody was asked.
+    #[error("nobody was asked")]
     NotAsked,
     /// The question is of another session.
+    #[error("the question is of another session")]
     OtherSession,
     /// The question is not answered yet.
+    #[error("the question is not answered")]
     Undecided,
     /// The person refused.
+    #[error("{}", if *modified { "the person asked for something else" } else { "the person has refused" })]
     Refused {
         /// They asked for something else instead (§6.3.2).
         modified: bool,
     },
     /// The question was about another action.
+    #[error("the person was asked about another action")]
     OtherAction,
     /// A call has been made on it already.
+    #[error("a call has been made on this answer already")]
     Spent,
     /// Nobody said yes: the default did, and that is not enough for what cannot be undone (C-B2).
+    #[error("silence is no reply")]
     Silence,
     /// The person was told that it can be undone.
+    #[error("the person was told that it can be undone")]
     ToldReversible,
     /// The session is over.
+    #[error("the session is over")]
     SessionOver,
     /// The question was resolved long ago, or its session is over.
+    #[error("the question is of no more use")]
     Gone,
 }
 
@@ -170,24 +181,3 @@ impl NotGranted {
         }
     }
 }
-
-impl fmt::Display for NotGranted {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::NotAnAction(why) => return write!(f, "no answer can be bound to these arguments: {why}"),
-            Self::NotAsked => "nobody was asked",
-            Self::OtherSession => "the question is of another session",
-            Self::Undecided => "the question is not answered",
-            Self::Refused { modified: false } => "the person has refused",
-            Self::Refused { modified: true } => "the person asked for something else",
-            Self::OtherAction => "the person was asked about another action",
-            Self::Spent => "a call has been made on this answer already",
-            Self::Silence => "silence is no reply",
-            Self::ToldReversible => "the person was told that it can be undone",
-            Self::SessionOver => "the session is over",
-            Self::Gone => "the question is of no more use",
-        })
-    }
-}
-
-impl std::error::Error for NotGranted {}

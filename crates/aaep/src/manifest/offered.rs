@@ -1,14 +1,15 @@
 //! Whether a manifest fits what its producer offers (§10.4.2).
 
-use std::fmt;
+use thiserror::Error;
 
 use crate::message::{Level, Manifest, SubscriptionAccepted};
 
-/// Where a manifest and an offer contradict each other.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// Where a manifest and an offer contradict each other; its text is the end of a sentence that begins with the manifest.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum Misfit {
     /// The manifest is somebody else's.
+    #[error("is the manifest of {manifest}, but {offer} is who answers")]
     Agent {
         /// Whose it is.
         manifest: String,
@@ -16,31 +17,20 @@ pub enum Misfit {
         offer: String,
     },
     /// A level is offered that the manifest does not claim.
+    #[error("does not claim level {0}, which is offered")]
     Level(Level),
     /// A version is offered that the manifest does not claim.
+    #[error("does not claim AAEP {0}, which is offered")]
     Version(String),
     /// It is spoken to in a way that the manifest does not claim.
+    #[error("does not claim {0}, by which it is heard")]
     Transport(String),
     /// A language is offered that the manifest does not claim.
+    #[error("does not claim the language {0}, which is offered")]
     Language(String),
     /// An extension is offered that the manifest does not claim.
+    #[error("does not claim the extension {0}, which is offered")]
     Extension(String),
-}
-
-impl fmt::Display for Misfit {
-    /// What the manifest says, as the end of a sentence that begins with it.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Agent { manifest, offer } => {
-                write!(f, "is the manifest of {manifest}, but {offer} is who answers")
-            }
-            Self::Level(level) => write!(f, "does not claim level {level}, which is offered"),
-            Self::Version(version) => write!(f, "does not claim AAEP {version}, which is offered"),
-            Self::Transport(transport) => write!(f, "does not claim {transport}, by which it is heard"),
-            Self::Language(tag) => write!(f, "does not claim the language {tag}, which is offered"),
-            Self::Extension(uri) => write!(f, "does not claim the extension {uri}, which is offered"),
-        }
-    }
 }
 
 /// Compares a manifest with the offer that its producer made, on a transport (`sse`, `websocket` …): the first

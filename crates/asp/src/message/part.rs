@@ -1,24 +1,26 @@
 //! How a part of a message is read and written: one table for each record, and one way for each kind of member.
 
-use std::fmt;
+use std::borrow::Cow;
 
 use seal::Timestamp;
 use seal::json::{Kind, Raw, Value, Writer};
+use thiserror::Error;
 
 use crate::amount::{Amount, AmountError};
 use crate::id::{AgentUri, CommitmentId, Currency, MessageId, ProposalId, QueryId, Reference, SessionId};
 
 /// What a message lacks or has wrongly, and where.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("{} must be {wanted}", if pointer.is_empty() { "the message" } else { pointer })]
 pub struct Malformed {
     /// The place as a JSON pointer.
     pub pointer: String,
     /// What should be there.
-    pub wanted: String,
+    pub wanted: Cow<'static, str>,
 }
 
 impl Malformed {
-    pub(crate) fn new(wanted: impl Into<String>) -> Self {
+    pub(crate) fn new(wanted: impl Into<Cow<'static, str>>) -> Self {
         Self { pointer: String::new(), wanted: wanted.into() }
     }
 
@@ -27,15 +29,6 @@ impl Malformed {
         self
     }
 }
-
-impl fmt::Display for Malformed {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let pointer = if self.pointer.is_empty() { "the message" } else { &self.pointer };
-        write!(f, "{pointer} must be {}", self.wanted)
-    }
-}
-
-impl std::error::Error for Malformed {}
 
 /// A value that stands in a message.
 pub(crate) trait Part: Sized {

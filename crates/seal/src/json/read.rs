@@ -1,6 +1,6 @@
 //! The reader: text in, tape out.
 
-use std::fmt;
+use thiserror::Error;
 
 use super::node::{BIG, Doc, ESCAPED, FLOAT, HUGE, Kind, LONE, Marks, Node, TRUE, WIDE};
 use super::text::{unescape, unit};
@@ -9,7 +9,8 @@ use super::text::{unescape, unit};
 pub const MAX_DEPTH: u32 = 64;
 
 /// Why a text is not JSON, and where.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("{problem} at byte {}", .at + 1)]
 pub struct SyntaxError {
     /// The byte at which reading stopped, counted from 0.
     pub at: usize,
@@ -18,44 +19,34 @@ pub struct SyntaxError {
 }
 
 /// What can be wrong with a text that should be JSON.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum Problem {
     /// The text ended inside a value.
+    #[error("the text ends inside a value")]
     Ended,
     /// Something else should have stood here.
+    #[error("expected {0}")]
     Expected(&'static str),
     /// A control character stands bare inside a string.
+    #[error("a control character must be escaped inside a string")]
     Control,
     /// A backslash is followed by no escape that JSON knows.
+    #[error("not an escape that JSON knows")]
     Escape,
     /// A number that JSON does not know (`01`, `1.`, `+1`, `NaN`).
+    #[error("not a number that JSON knows")]
     Number,
     /// More than [`MAX_DEPTH`] containers inside each other.
+    #[error("nested more than {} deep", MAX_DEPTH)]
     Depth,
     /// A second value follows the first.
+    #[error("a second value follows the first")]
     Trailing,
     /// Longer than a tape can point into (4 GiB).
+    #[error("longer than 4 GiB")]
     Length,
 }
-
-impl fmt::Display for SyntaxError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.problem {
-            Problem::Ended => write!(f, "the text ends inside a value")?,
-            Problem::Expected(what) => write!(f, "expected {what}")?,
-            Problem::Control => write!(f, "a control character must be escaped inside a string")?,
-            Problem::Escape => write!(f, "not an escape that JSON knows")?,
-            Problem::Number => write!(f, "not a number that JSON knows")?,
-            Problem::Depth => write!(f, "nested more than {MAX_DEPTH} deep")?,
-            Problem::Trailing => write!(f, "a second value follows the first")?,
-            Problem::Length => write!(f, "longer than 4 GiB")?,
-        }
-        write!(f, " at byte {}", self.at + 1)
-    }
-}
-
-impl std::error::Error for SyntaxError {}
 
 /// A reader and its memory, to be used again for the next text.
 #[derive(Debug, Default)]

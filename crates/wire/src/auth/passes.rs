@@ -9,7 +9,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use seal::private::{self, NotPrivate};
+use seal::private;
 use seal::{Digest, KeyFileError, MacKey, Random, UnixMillis, base64url};
 
 /// Gives passes and knows them again.
@@ -55,10 +55,8 @@ impl Passes {
         let file = folder.join("signed-out");
         let given = match private::read(&file, LONGEST_FILE) {
             Ok(text) => text.lines().filter_map(read_line).collect(),
-            Err(NotPrivate::Io(error)) if error.kind() == std::io::ErrorKind::NotFound => HashMap::new(),
-            Err(NotPrivate::Io(error)) => return Err(KeyFileError::Io(file, error)),
-            Err(NotPrivate::Open(mode)) => return Err(KeyFileError::Open(file, mode)),
-            Err(why) => return Err(KeyFileError::Io(file, std::io::Error::other(why.to_string()))),
+            Err(KeyFileError::Io(_, error)) if error.kind() == std::io::ErrorKind::NotFound => HashMap::new(),
+            Err(why) => return Err(why),
         };
         Ok(Self { key, ended: Mutex::new(Ended { given, file: Some(file) }) })
     }

@@ -1,15 +1,15 @@
 //! Tokens in a file: one a line, its hash and never itself.
 
 use std::collections::HashMap;
-use std::fmt;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use hub::{Principal, Role, Scope};
 use seal::json::{Tape, Writer};
-use seal::private::{self, NotPrivate};
+use seal::private::{self, KeyFileError};
 use seal::{Digest, Random, base64url};
+use thiserror::Error;
 
 /// All tokens that are known, by their hashes.
 #[derive(Clone, Debug, Default)]
@@ -29,56 +29,35 @@ pub struct NewToken {
 }
 
 /// Why tokens cannot be read or made.
-#[derive(Debug)]
+#[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum TokenError {
-    /// The system said no.
-    Io(PathBuf, std::io::Error),
-    /// Others than its owner can read or change the file.
-    Open(PathBuf, u32),
-    /// Longer than it may be, so nobody in it is let in.
-    TooLong(PathBuf, String),
+    /// The file cannot be read or written, or may not be believed.
+    #[error(transparent)]
+    File(#[from] KeyFileError),
     /// This line is no token.
+    #[error("{path}:{1}: not a token", path = .0.display())]
     Line(PathBuf, usize),
     /// Nobody can have that name.
+    #[error("{}", no_name(.0))]
     Name(String),
     /// A token of that name is there.
+    #[error("there is a token of the name {0:?} already")]
     Taken(String),
     /// An agent's token must say which agent, and no other may.
+    #[error("a token for an agent needs --agent-id, and no other token may have one")]
     AgentId,
 }
 
-impl fmt::Display for TokenError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Io(path, error) => write!(f, "{}: {}", path.display(), seal::in_words(error)),
-            Self::Open(path, mode) => {
-                let path = path.display();
-                write!(f, "{path}: others can read or change it (mode {mode:o}); run chmod 600 {path}")
-            }
-            Self::TooLong(path, why) => write!(f, "{}: {why}", path.display()),
-            Self::Line(path, line) => write!(f, "{}:{line}: not a token", path.display()),
-            Self::Name(name) if RESERVED.contains(&name.as_str()) => {
-                write!(f, "the name {name:?} is kept for agents and listeners that need no token")
-            }
-            Self::Name(name) => {
-                write!(
-                    f,
-                    "{name:?} is no name: it needs letters, and no line breaks or other control characters"
-                )
-            }
-            Self::Taken(name) => write!(f, "there is a token of the name {name:?} already"),
-            Self::AgentId => {
-                f.write_str("a token for an agent needs --agent-id, and no other token may have one")
-            }
-        }
-    }
-}
-
-impl std::error::Error for TokenError {}
-
 /// Names of who is let in without a token: by `--open`, as the demo's assistant, as the agent of an embedded hub.
 const RESERVED: [&str; 3] = ["local", "sayso-demo", "sayso-embedded"];
+
+fn no_name(name: &str) -> String {
+    if RESERVED.contains(&name) {
+        return format!("the name {name:?} is kept for agents and listeners that need no token");
+    }
+    format!("{name:?} is no name: it needs letters, and no line breaks or other control characters")
+}
 
 /// No file of tokens is longer.
 const LONGEST: u64 = 16 * 1024 * 1024;
@@ -86,11 +65,7 @@ const LONGEST: u64 = 16 * 1024 * 1024;
 impl Tokens {
     /// Reads a file that only its owner can read.
     pub fn load(path: &Path) -> Result<Self, TokenError> {
-        let text = private::read(path, LONGEST).map_err(|why| match why {
-            NotPrivate::Io(error) => TokenError::Io(path.to_owned(), error),
-            NotPrivate::Open(mode) => TokenError::Open(path.to_owned(), mode),
-            why => TokenError::TooLong(path.to_owned(), why.to_string()),
-        })?;
+        let text = private::read(path, LONGEST)?;
         let mut tokens = Self::default();
         for (line, number) in text.lines().zip(1..).filter(|(line, _)| !line.trim().is_empty()) {
             let (hash, principal) = read(line).ok_or_else(|| TokenError::Line(path.to_owned(), number))?;
@@ -164,7 +139,7 @@ impl Tokens {
     pub fn append(path: &Path, new: &NewToken, random: &mut impl Random) -> Result<String, TokenError> {
         let mut tokens = if path.exists() { Self::load(path)? } else { Self::default() };
         let (token, line) = tokens.add(new, random)?;
-        let wrong = |error| TokenError::Io(path.to_owned(), error);
+        let wrong = |error| KeyFileError::Io(path.to_owned(), error);
         let mut file = private::options().append(true).create(true).open(path).map_err(wrong)?;
         file.write_all(format!("{line}\n").as_bytes()).and_then(|()| file.sync_all()).map_err(wrong)?;
         Ok(token)
@@ -277,6 +252,6 @@ mod tests {
         Tokens::append(&path, &new("ear", Role::Listener, None), &mut seal::SystemRandom).unwrap();
         let mut file = std::fs::OpenOptions::new().append(true).open(&path).unwrap();
         file.write_all(&vec![b'\n'; usize::try_from(LONGEST).unwrap()]).unwrap();
-        assert!(matches!(Tokens::load(&path), Err(TokenError::TooLong(..))));
+        assert!(matches!(Tokens::load(&path), Err(TokenError::File(KeyFileError::TooLong(..)))));
     }
 }

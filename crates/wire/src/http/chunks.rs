@@ -1,6 +1,6 @@
 //! A chunked body (RFC 9112 §7.1), without extensions and trailers that mean something.
 
-use std::fmt;
+use thiserror::Error;
 
 /// Takes a chunked body apart, as much of it as there is.
 #[derive(Debug, Default)]
@@ -22,16 +22,9 @@ enum State {
 }
 
 /// Not a chunked body.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("not a chunked body")]
 pub struct BadChunk;
-
-impl fmt::Display for BadChunk {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("not a chunked body")
-    }
-}
-
-impl std::error::Error for BadChunk {}
 
 /// No size line or trailer line is longer.
 const LONGEST_LINE: usize = 256;

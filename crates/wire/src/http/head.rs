@@ -1,6 +1,6 @@
 //! A request's line and headers.
 
-use std::fmt;
+use thiserror::Error;
 
 /// A request up to its body.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,40 +48,31 @@ pub enum Framing {
 }
 
 /// Why bytes are no request. The connection is closed after the answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum BadHead {
     /// Not HTTP/1.1 or 1.0.
+    #[error("not a request of HTTP/1.1")]
     Form,
     /// More headers than are read.
+    #[error("too many headers")]
     TooManyHeaders,
     /// The target is not a path.
+    #[error("the target must be a path that begins with a slash")]
     Target,
     /// No Host, several, or an empty one.
+    #[error("there must be one Host header")]
     Host,
     /// Two readers could differ about where the body ends.
+    #[error("the length of the body is not clear")]
     Framing,
     /// A header that may stand once stands twice.
+    #[error("a header that may stand once stands twice")]
     Repeated,
     /// A header has bytes that are no text.
+    #[error("a header's value must be visible ASCII")]
     Value,
 }
-
-impl fmt::Display for BadHead {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Form => "not a request of HTTP/1.1",
-            Self::TooManyHeaders => "too many headers",
-            Self::Target => "the target must be a path that begins with a slash",
-            Self::Host => "there must be one Host header",
-            Self::Framing => "the length of the body is not clear",
-            Self::Repeated => "a header that may stand once stands twice",
-            Self::Value => "a header's value must be visible ASCII",
-        })
-    }
-}
-
-impl std::error::Error for BadHead {}
 
 /// Headers that decide something here, and so may stand once only.
 const ONCE: [&str; 11] = [

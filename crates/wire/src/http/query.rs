@@ -1,35 +1,24 @@
 //! The parameters of a target: known ones, each at most once.
 
-use std::fmt;
+use thiserror::Error;
 
 /// Parameters, decoded.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Query(Vec<(String, String)>);
 
 /// Why a query is refused.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum BadQuery {
     /// This parameter means nothing here.
+    #[error("the parameter {0:?} is not known here")]
     Unknown(String),
     /// This parameter stands twice.
+    #[error("the parameter {0:?} stands twice")]
     Repeated(String),
     /// An escape is none, or does not make text.
+    #[error("a percent sign must be followed by two hexadecimal digits that make UTF-8")]
     Escape,
 }
-
-impl fmt::Display for BadQuery {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Unknown(name) => write!(f, "the parameter {name:?} is not known here"),
-            Self::Repeated(name) => write!(f, "the parameter {name:?} stands twice"),
-            Self::Escape => {
-                f.write_str("a percent sign must be followed by two hexadecimal digits that make UTF-8")
-            }
-        }
-    }
-}
-
-impl std::error::Error for BadQuery {}
 
 impl Query {
     /// Reads parameters, of which only these are known.
