@@ -1,6 +1,7 @@
 //! Acting where no reply is recorded (design, decision 15): the reply that is recorded after all is held against it, for
 //! the last 64 such acts of a session.
 
+use aaep::event::State;
 use aaep::message::{ConfirmationReply, Message};
 use aaep::rule::{Face, Findings};
 use aaep::session::{Body, Confirmation, Session, Step};
@@ -11,17 +12,17 @@ const REMEMBERED: usize = 64;
 fn a_refusal_that_is_recorded_late_is_held_against_the_last_64_acts() {
     let mut session = Session::new("sess_1");
     feed(&mut session, Body::Started);
-    feed(&mut session, Body::State { from: "idle", to: "awaiting_input" });
+    feed(&mut session, Body::State { from: State::Idle, to: State::AwaitingInput });
     let tokens: Vec<String> = (0..=REMEMBERED).map(|at| format!("rpl_{at}")).collect();
     for token in &tokens {
         feed(&mut session, Body::Confirmation(Box::new(question(token))));
-        feed(&mut session, Body::State { from: "awaiting_input", to: "calling_tool" });
+        feed(&mut session, Body::State { from: State::AwaitingInput, to: State::CallingTool });
         feed(
             &mut session,
             Body::ToolInvoked { tool: "pay", call: None, high_risk: true, irreversible: true, digest: None },
         );
         feed(&mut session, Body::ToolCompleted { tool: "pay", call: None });
-        feed(&mut session, Body::State { from: "calling_tool", to: "awaiting_input" });
+        feed(&mut session, Body::State { from: State::CallingTool, to: State::AwaitingInput });
     }
     assert_eq!(told(&mut session, &tokens[1]), ["AAEP-4.5.3-1"]);
     assert_eq!(told(&mut session, &tokens[REMEMBERED]), ["AAEP-4.5.3-1"]);

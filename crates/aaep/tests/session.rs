@@ -3,7 +3,7 @@
 use std::collections::hash_map::DefaultHasher;
 use std::hash::BuildHasherDefault;
 
-use aaep::event::Decision;
+use aaep::event::{Decision, State};
 use aaep::message::{ConfirmationReply, DeadlineExtend, Message, SessionStop};
 use aaep::recording::{Limits, Place, Recording, Sequence};
 use aaep::rule::{Face, Findings};
@@ -189,8 +189,8 @@ fn two_producers_have_chains_of_their_own() {
     take(&mut session, &by("planner", at(1, state("idle", "thinking"))));
     take(&mut session, &by("payments", at(2, state("idle", "calling_tool"))));
     take(&mut session, &by("planner", at(3, state("thinking", "deciding"))));
-    assert_eq!(session.state_of("planner"), Some("deciding"));
-    assert_eq!(session.state_of("payments"), Some("calling_tool"));
+    assert_eq!(session.state_of("planner"), Some(&State::Deciding));
+    assert_eq!(session.state_of("payments"), Some(&State::CallingTool));
     assert_eq!(session.state_of("nobody"), None);
     let stolen = by("payments", at(4, state("deciding", "idle")));
     assert_eq!(refusal(&mut session, &stolen), "AAEP-4.2.1-5");
@@ -372,7 +372,7 @@ fn telling(second: u64, to: &'static str, decision: &'static str, by: &'static s
 }
 
 fn state(from: &'static str, to: &'static str) -> Body<&'static str> {
-    Body::State { from, to }
+    Body::State { from: State::of(from), to: State::of(to) }
 }
 
 fn invoked(tool: &'static str, call: Option<&'static str>) -> Body<&'static str> {

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use aaep::check::is_of_both_directions;
-use aaep::event::EventType;
+use aaep::event::{EventType, State};
 use aaep::json::{Kept, Kind, Scribe, Value};
 
 /// What the hub puts around a payload.
@@ -16,7 +16,7 @@ pub(crate) struct Stamp<'s> {
     /// The session's own localization hints, for events that bring none.
     pub(crate) hints: Option<&'s Kept>,
     /// The state that the session is in, for state changes that do not say what they leave.
-    pub(crate) state: Option<&'s str>,
+    pub(crate) state: Option<&'s State>,
 }
 
 /// Why something is no event of an agent.
@@ -93,7 +93,7 @@ pub(crate) fn event(
     as_brought("correlation_id", brought.correlation, out);
     if let (EventType::StateChanged, false, Some(state)) = (&event_type, brought.from_state, stamp.state) {
         out.plain_key("from_state");
-        out.text(state);
+        out.text(state.as_str());
     }
     for (key, value) in said.members() {
         let name = key.text().unwrap_or_default();
@@ -304,7 +304,7 @@ mod tests {
             timestamp: "2026-05-24T14:22:11.000Z",
             producer: &producer,
             hints: Some(&hints),
-            state: Some("thinking"),
+            state: Some(&State::Thinking),
         };
         let mut scribe = Scribe::default();
         event(&Kept::read(said).unwrap().doc().root(), &stamp, extra, &[], &mut scribe)?;

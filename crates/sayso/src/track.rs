@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use aaep::event::State;
 use seal::json::Writer;
 
 use crate::left::Left;
@@ -15,7 +16,7 @@ use crate::utf8::Cut;
 #[derive(Debug)]
 pub(crate) enum Intent {
     /// It is in another state. While a person is asked, `instead` is said: the state is that of waiting.
-    State { to: &'static str, event: String, instead: String },
+    State { to: State, event: String, instead: String },
     /// An event that changes nothing here.
     Event(String),
     /// A tool is about to run; whether a yes is used for it.
@@ -98,17 +99,11 @@ impl Piece {
     }
 }
 
-const THINKING: &str = "thinking";
-const CALLING: &str = "calling_tool";
-const WAITING: &str = "awaiting_input";
-const WRITING: &str = "writing_output";
-const HANDING_OFF: &str = "handing_off";
-
 /// A session as its agent knows it. The hub is the judge; this only knows what to say.
 #[derive(Debug)]
 pub(crate) struct Track {
     session: String,
-    state: &'static str,
+    state: State,
     /// The agent has entered that state itself, in its own words, and leaves it itself.
     entered: bool,
     /// Questions that are not resolved.
@@ -136,7 +131,7 @@ impl Track {
         let (tools, cut, held) = (BTreeMap::new(), Cut::default(), Held::default());
         Self {
             session,
-            state: "idle",
+            state: State::Idle,
             entered: false,
             asking: 0,
             answered: false,
@@ -219,10 +214,10 @@ impl Track {
             }
             Intent::Event(event) => events.push(std::mem::take(event)),
             Intent::Invoke { event, .. } => {
-                events.extend(if self.answered && self.state != CALLING {
-                    Some(state(CALLING))
+                events.extend(if self.answered && self.state != State::CallingTool {
+                    Some(state(&State::CallingTool))
                 } else {
-                    self.enter(CALLING)
+                    self.enter(&State::CallingTool)
                 });
                 events.push(event.clone());
             }
@@ -231,12 +226,16 @@ impl Track {
                     return None;
                 }
                 events.push(event.clone());
-                if self.tools.len() == 1 && self.state == CALLING && !self.entered {
-                    events.push(state(if self.asking > 0 { WAITING } else { THINKING }));
+                if self.tools.len() == 1 && self.state == State::CallingTool && !self.entered {
+                    events.push(state(if self.asking > 0 {
+                        &State::AwaitingInput
+                    } else {
+                        &State::Thinking
+                    }));
                 }
             }
             Intent::HandOff(event) => {
-                events.extend(self.enter(HANDING_OFF));
+                events.extend(self.enter(&State::HandingOff));
                 events.push(event.clone());
             }
             Intent::End { last, why } => {
@@ -254,17 +253,17 @@ impl Track {
     pub(crate) fn done(&mut self, intent: &Intent) {
         let asks = self.asking > 0;
         match intent {
-            Intent::State { to, .. } if !asks => (self.state, self.entered) = (to, true),
+            Intent::State { to, .. } if !asks => (self.state, self.entered) = (to.clone(), true),
             Intent::Invoke { call, tool, spends, .. } => {
                 self.tools.insert(call.clone(), tool.clone());
                 self.unused = self.unused.saturating_sub(usize::from(*spends));
-                if (!asks || self.answered) && self.state != CALLING {
-                    (self.state, self.entered) = (CALLING, false);
+                if (!asks || self.answered) && self.state != State::CallingTool {
+                    (self.state, self.entered) = (State::CallingTool, false);
                 }
             }
             Intent::Complete { call, .. } => {
                 self.tools.remove(call);
-                if self.tools.is_empty() && self.state == CALLING && !self.entered {
+                if self.tools.is_empty() && self.state == State::CallingTool && !self.entered {
                     self.state = self.after();
                 }
             }
@@ -272,15 +271,16 @@ impl Track {
                 self.writing = !complete;
                 self.outputs += u64::from(*complete);
                 if !asks && !self.stays_writing() {
-                    (self.state, self.entered) = (if *complete { THINKING } else { WRITING }, false);
+                    (self.state, self.entered) =
+                        (if *complete { State::Thinking } else { State::WritingOutput }, false);
                 }
             }
             Intent::Ask { .. } => {
                 self.asking += 1;
                 self.answered = false;
-                (self.state, self.entered) = (WAITING, false);
+                (self.state, self.entered) = (State::AwaitingInput, false);
             }
-            Intent::HandOff(_) if !asks => self.state = HANDING_OFF,
+            Intent::HandOff(_) if !asks => self.state = State::HandingOff,
             Intent::End { .. } => self.tools.clear(),
             Intent::State { .. } | Intent::Event(_) | Intent::Withdraw { .. } | Intent::HandOff(_) => {}
         }
@@ -296,26 +296,26 @@ impl Track {
 
     /// The end of an output leaves the state to the agent.
     fn stays_writing(&self) -> bool {
-        self.entered && self.state == WRITING
+        self.entered && self.state == State::WritingOutput
     }
 
     /// The state that there is when nothing else is said.
-    fn after(&self) -> &'static str {
+    fn after(&self) -> State {
         match () {
-            () if self.asking > 0 => WAITING,
-            () if self.tools.is_empty() => THINKING,
-            () => CALLING,
+            () if self.asking > 0 => State::AwaitingInput,
+            () if self.tools.is_empty() => State::Thinking,
+            () => State::CallingTool,
         }
     }
 
     /// A change of state, if it is in another. While a person is asked there is none: to leave `awaiting_input` is to say that
     /// it is resolved.
-    fn enter(&self, to: &str) -> Option<String> {
-        (self.asking == 0 && self.state != to).then(|| state(to))
+    fn enter(&self, to: &State) -> Option<String> {
+        (self.asking == 0 && self.state != *to).then(|| state(to))
     }
 }
 
-fn state(to: &str) -> String {
+fn state(to: &State) -> String {
     format!(r#"{{"type":"aaep:agent.state.changed","urgency":"normal","to_state":"{to}"}}"#)
 }
 

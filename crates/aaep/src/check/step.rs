@@ -6,7 +6,7 @@ use super::event::place;
 use super::extension::SAYSO;
 use super::members::Places;
 use super::table::Table;
-use crate::event::EventType;
+use crate::event::{EventType, State};
 use crate::json::Value;
 use crate::session::{Body, Clarification, Confirmation, MoreTime, Resolution, Step};
 use seal::Timestamp;
@@ -65,6 +65,10 @@ impl<'d> Fields<'_, 'd> {
         self.value(name)?.text()
     }
 
+    fn state(&self, name: &str) -> Option<State> {
+        self.text(name).map(|state| State::of(&state))
+    }
+
     fn our_text(&self, name: &str) -> Option<Cow<'d, str>> {
         self.ours?.member(name)?.text()
     }
@@ -77,7 +81,7 @@ impl<'d> Fields<'_, 'd> {
             EventType::SessionErrored => Body::Errored,
             EventType::SessionCancelled => Body::Cancelled,
             EventType::StateChanged => {
-                Body::State { from: self.text("from_state")?, to: self.text("to_state")? }
+                Body::State { from: self.state("from_state")?, to: self.state("to_state")? }
             }
             EventType::ProgressUpdated => Body::Progress {
                 percent: self

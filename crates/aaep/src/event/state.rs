@@ -1,5 +1,6 @@
 //! The reasoning-state family (§4.2): what the agent is doing, and how far it has come.
 
+use super::State;
 use crate::record::{Shape, record};
 use crate::rule;
 
@@ -8,9 +9,9 @@ record! {
     StateChanged {
         required {
             /// The state that it left.
-            from_state: String, Shape::Text { min: 1, max: 64 }, rule::STATE_FORM, rule::STATE;
+            from_state: State, Shape::Text { min: 1, max: 64 }, rule::STATE_FORM, rule::STATE;
             /// The state that it is in now.
-            to_state: String, Shape::Text { min: 1, max: 64 }, rule::STATE_FORM, rule::STATE;
+            to_state: State, Shape::Text { min: 1, max: 64 }, rule::STATE_FORM, rule::STATE;
         }
         optional {
             /// The new state in few words.

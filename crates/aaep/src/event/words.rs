@@ -15,6 +15,20 @@ words! {
     TextDirection { LeftToRight = "ltr", RightToLeft = "rtl", Auto = "auto", }
 }
 words! {
+    /// The state of an agent (§4.2.1).
+    State {
+        Idle = "idle",
+        Thinking = "thinking",
+        CallingTool = "calling_tool",
+        WritingOutput = "writing_output",
+        AwaitingInput = "awaiting_input",
+        Deciding = "deciding",
+        HandingOff = "handing_off",
+    }
+    /// A state beyond those that the specification advises: just as lawful.
+    or Other
+}
+words! {
     /// Why a session failed (§4.1.3).
     ErrorCategory {
         /// Trying again is likely to work.

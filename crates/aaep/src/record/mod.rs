@@ -112,26 +112,38 @@ macro_rules! record {
 }
 pub(crate) use record;
 
-/// Declares a set of words that may grow: an unknown one survives as `Unknown`.
+/// Declares a set of words that may grow: one that is not listed survives as `Unknown`, or as the variant after `or`.
 macro_rules! words {
-    ($(#[$doc:meta])* $name:ident { $($(#[$vdoc:meta])* $variant:ident = $word:literal,)* }) => {
+    ($(#[$doc:meta])* $name:ident { $($variants:tt)* }) => {
+        $crate::record::words! {
+            $(#[$doc])*
+            $name { $($variants)* }
+            /// A word that this version does not know: survived on receipt (§12.2.1), never emitted (C-J2).
+            or Unknown
+        }
+    };
+    (
+        $(#[$doc:meta])* $name:ident { $($(#[$vdoc:meta])* $variant:ident = $word:literal,)* }
+        $(#[$odoc:meta])* or $other:ident
+    ) => {
         $(#[$doc])*
         #[derive(Clone, Debug, PartialEq, Eq, Hash)]
         #[non_exhaustive]
         pub enum $name {
             $($(#[$vdoc])* #[doc = concat!("`", $word, "`")] $variant,)*
-            /// A word that this version does not know: survived on receipt (§12.2.1), never emitted (C-J2).
-            Unknown(Box<str>),
+            $(#[$odoc])*
+            $other(Box<str>),
         }
 
         impl $name {
+            #[allow(dead_code, reason = "a set with lawful words beyond the list is not checked against it")]
             pub(crate) const WORDS: &'static [&'static str] = &[$($word),*];
 
             /// Reads a word; every text is one, known or not.
             pub fn of(word: &str) -> Self {
                 match word {
                     $($word => Self::$variant,)*
-                    other => Self::Unknown(other.into()),
+                    other => Self::$other(other.into()),
                 }
             }
 
@@ -139,7 +151,7 @@ macro_rules! words {
             pub fn as_str(&self) -> &str {
                 match self {
                     $(Self::$variant => $word,)*
-                    Self::Unknown(word) => word,
+                    Self::$other(word) => word,
                 }
             }
         }
@@ -152,7 +164,7 @@ macro_rules! words {
 
         impl $crate::record::Part for $name {
             fn read(value: $crate::json::Value<'_>) -> Option<Self> {
-                <String as $crate::record::Part>::read(value).map(|word| Self::of(&word))
+                (!value.has_lone_surrogate()).then(|| value.text()).flatten().map(|word| Self::of(&word))
             }
 
             fn write(&self, writer: &mut $crate::json::Writer) {

@@ -1,19 +1,12 @@
 //! The states of each producer (§4.2.1): every `from_state` is where the last change went, or what an event implied.
 
-use std::borrow::Cow;
+use std::fmt::Write;
 use std::sync::Arc;
 
 use super::questions::Questions;
+use crate::event::State;
 use crate::rule::{self, Findings};
 use seal::Timestamp;
-
-const IDLE: &str = "idle";
-const CALLING_TOOL: &str = "calling_tool";
-const WRITING_OUTPUT: &str = "writing_output";
-const AWAITING_INPUT: &str = "awaiting_input";
-const HANDING_OFF: &str = "handing_off";
-const ADVISED: [&str; 7] =
-    [IDLE, "thinking", CALLING_TOOL, WRITING_OUTPUT, AWAITING_INPUT, "deciding", HANDING_OFF];
 
 /// Progress that moves by less than this, in less than [`QUICK_MILLIS`], should have been merged (§4.2.2).
 const SMALL_PERCENT: f64 = 5.0;
@@ -30,9 +23,9 @@ pub(super) struct Chains {
 struct Chain {
     agent: Arc<str>,
     /// Where the last `agent.state.changed` went.
-    state: Option<Cow<'static, str>>,
+    state: Option<State>,
     /// What the latest event since then implies (C-B7).
-    implied: Option<&'static str>,
+    implied: Option<State>,
     /// A tool has been completed since the last one was invoked.
     completed: bool,
     progress: Option<(f64, Timestamp)>,
@@ -69,36 +62,38 @@ impl Chains {
         usize::from(self.first.is_some()) + self.others.len()
     }
 
-    pub(super) fn state_of(&self, agent: &str) -> Option<&str> {
+    pub(super) fn state_of(&self, agent: &str) -> Option<&State> {
         let chain = self.all().find(|chain| &*chain.agent == agent)?;
-        Some(chain.implied.or(chain.state.as_deref()).unwrap_or(IDLE))
+        Some(chain.implied.as_ref().or(chain.state.as_ref()).unwrap_or(&State::Idle))
     }
 
     /// `agent.state.changed`; returns whether it left `awaiting_input`.
     pub(super) fn change(
         &mut self,
         at: usize,
-        from: &str,
-        to: &str,
+        from: &State,
+        to: &State,
         tool_open: bool,
         findings: &mut Findings,
     ) -> bool {
         let Some(chain) = self.at(at) else { return false };
         let pointer = || "/from_state".to_owned();
-        let before = chain.state.as_deref();
+        let (before, implied) = (chain.state.as_ref(), chain.implied.as_ref());
         match before {
-            None if from != IDLE => findings.push(rule::FIRST_STATE, pointer(), format!("found {from:?}")),
-            Some(state) if from != state && chain.implied != Some(from) => {
-                let found = match chain.implied {
-                    Some(implied) => format!("found {from:?} after {state:?} and {implied:?}"),
-                    None => format!("found {from:?} after {state:?}"),
-                };
+            None if *from != State::Idle => {
+                findings.push(rule::FIRST_STATE, pointer(), format!("found {:?}", from.as_str()));
+            }
+            Some(state) if from != state && implied != Some(from) => {
+                let mut found = format!("found {:?} after {:?}", from.as_str(), state.as_str());
+                if let Some(implied) = implied {
+                    let _ = write!(found, " and {:?}", implied.as_str());
+                }
                 findings.push(rule::STATE_CHAIN, pointer(), found);
             }
             _ => {}
         }
-        let calling = from == CALLING_TOOL || chain.implied.or(before) == Some(CALLING_TOOL);
-        let after_tool = !matches!(to, CALLING_TOOL | AWAITING_INPUT | HANDING_OFF);
+        let calling = *from == State::CallingTool || implied.or(before) == Some(&State::CallingTool);
+        let after_tool = !matches!(to, State::CallingTool | State::AwaitingInput | State::HandingOff);
         if calling && after_tool && tool_open && !chain.completed {
             findings.push(
                 rule::TOOL_BEFORE_STATE,
@@ -106,23 +101,17 @@ impl Chains {
                 "a tool is still running".to_owned(),
             );
         }
-        let left = to != AWAITING_INPUT
-            && (from == AWAITING_INPUT
-                || before == Some(AWAITING_INPUT)
-                || chain.implied == Some(AWAITING_INPUT));
-        chain.state = Some(match ADVISED.iter().find(|advised| **advised == to) {
-            Some(advised) => Cow::Borrowed(advised),
-            None => Cow::Owned(to.to_owned()),
-        });
-        chain.implied = None;
+        let left = *to != State::AwaitingInput
+            && [Some(from), before, implied].contains(&Some(&State::AwaitingInput));
+        (chain.state, chain.implied) = (Some(to.clone()), None);
         left
     }
 
     /// `agent.tool.invoked`
     pub(super) fn invoke(&mut self, at: usize, questions: &Questions, findings: &mut Findings) {
         let Some(chain) = self.at(at) else { return };
-        chain.expect(CALLING_TOOL, questions, findings);
-        chain.implied = Some(CALLING_TOOL);
+        chain.expect(&State::CallingTool, questions, findings);
+        chain.implied = Some(State::CallingTool);
         chain.completed = false;
     }
 
@@ -136,26 +125,26 @@ impl Chains {
     /// `agent.output.streaming`
     pub(super) fn write(&mut self, at: usize, questions: &Questions, findings: &mut Findings) {
         let Some(chain) = self.at(at) else { return };
-        if chain.implied != Some(WRITING_OUTPUT) {
-            chain.expect(WRITING_OUTPUT, questions, findings);
+        if chain.implied != Some(State::WritingOutput) {
+            chain.expect(&State::WritingOutput, questions, findings);
         }
-        chain.implied = Some(WRITING_OUTPUT);
+        chain.implied = Some(State::WritingOutput);
     }
 
     /// `agent.awaiting.*`
     pub(super) fn ask(&mut self, at: usize, findings: &mut Findings) {
         let Some(chain) = self.at(at) else { return };
-        if chain.state.as_deref() != Some(AWAITING_INPUT) {
-            let state = chain.state.as_deref().unwrap_or(IDLE);
+        if chain.state != Some(State::AwaitingInput) {
+            let state = chain.state.as_ref().unwrap_or(&State::Idle);
             findings.push(rule::AWAITING_SHOWN, String::new(), format!("the state is {state}"));
         }
-        chain.implied = Some(AWAITING_INPUT);
+        chain.implied = Some(State::AwaitingInput);
     }
 
     /// `agent.handoff.requested`
     pub(super) fn hand_off(&mut self, at: usize) {
         if let Some(chain) = self.at(at) {
-            chain.implied = Some(HANDING_OFF);
+            chain.implied = Some(State::HandingOff);
         }
     }
 
@@ -183,14 +172,14 @@ impl Chains {
 
 impl Chain {
     /// A state that should have been entered by an event of its own.
-    fn expect(&self, state: &'static str, questions: &Questions, findings: &mut Findings) {
-        let waiting = self.state.as_deref() == Some(AWAITING_INPUT);
+    fn expect(&self, state: &State, questions: &Questions, findings: &mut Findings) {
+        let waiting = self.state == Some(State::AwaitingInput);
         if waiting && questions.any_resolved() {
             findings.push(rule::AWAITING_LEFT, String::new(), "the state is still awaiting_input".to_owned());
         } else if waiting && questions.any_open() {
             // Other work may go on (§6.1), but to show it would be to leave awaiting_input, and so to resolve.
-        } else if self.state.as_deref() != Some(state) {
-            let found = format!("the state is {}", self.state.as_deref().unwrap_or(IDLE));
+        } else if self.state.as_ref() != Some(state) {
+            let found = format!("the state is {}", self.state.as_ref().unwrap_or(&State::Idle));
             findings.push(rule::STATE_SHOWN, String::new(), format!("{state} is only implied: {found}"));
         }
     }

@@ -28,6 +28,7 @@ pub use waiting::Waiting;
 
 use std::sync::Arc;
 
+use crate::event::State;
 use crate::message::{ClarificationReply, ConfirmationReply, DeadlineExtend};
 use crate::rule::{self, Face, Finding, Findings};
 use chain::Chains;
@@ -288,7 +289,7 @@ impl Session {
     }
 
     /// The state that a producer is in, as far as its events tell (§4.2.1).
-    pub fn state_of(&self, agent_id: &str) -> Option<&str> {
+    pub fn state_of(&self, agent_id: &str) -> Option<&State> {
         match &self.stage {
             Stage::Open(open) => open.chains.state_of(agent_id),
             _ => None,

@@ -4,6 +4,7 @@ use seal::UnixMillis;
 
 use super::Resolution;
 use super::terms::{Kinds, Named, countdown};
+use crate::event::State;
 use crate::rule::{self, Findings, Rule};
 
 #[derive(Clone, Debug)]
@@ -182,8 +183,8 @@ impl Question {
     }
 
     /// The agent has left `awaiting_input` without a word about this question.
-    pub(super) fn passed_over(&mut self, to: &str, at: Option<UnixMillis>, findings: &mut Findings) {
-        if self.is_confirmation() && to == "calling_tool" && self.heard == Heard::Nothing {
+    pub(super) fn passed_over(&mut self, to: &State, at: Option<UnixMillis>, findings: &mut Findings) {
+        if self.is_confirmation() && *to == State::CallingTool && self.heard == Heard::Nothing {
             self.resolve(Status::Presumed, at, findings);
         } else {
             self.resolve(self.refusal(), at, findings);

@@ -9,6 +9,7 @@
 use super::question::{About, Heard, Question, Status, Wish};
 use super::terms::{self, Ruling, ruling};
 use super::{Clarification, Confirmation, MoreTime, Step, Waiting};
+use crate::event::State;
 use crate::fingerprint::Seen;
 use crate::message::{ClarificationReply, ConfirmationReply, DeadlineExtend};
 use crate::rule::{self, Findings, Rule};
@@ -223,7 +224,7 @@ impl Questions {
         &mut self,
         agent: usize,
         left: bool,
-        to: &str,
+        to: &State,
         step: &Step<&str>,
         findings: &mut Findings,
     ) {

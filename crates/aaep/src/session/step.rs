@@ -1,6 +1,7 @@
 //! What the session machine needs to know of one event.
 
 use super::terms::Kinds;
+use crate::event::State;
 use seal::Timestamp;
 
 /// One event, as the session machine sees it: taken off the event once, while it is checked.
@@ -42,9 +43,9 @@ pub enum Body<S> {
     /// `agent.state.changed`
     State {
         /// The state left.
-        from: S,
+        from: State,
         /// The state entered.
-        to: S,
+        to: State,
     },
     /// `agent.progress.updated`
     Progress {
@@ -208,7 +209,7 @@ impl<S> Body<S> {
             Body::Completed => Body::Completed,
             Body::Errored => Body::Errored,
             Body::Cancelled => Body::Cancelled,
-            Body::State { from, to } => Body::State { from: f(from), to: f(to) },
+            Body::State { from, to } => Body::State { from: from.clone(), to: to.clone() },
             Body::Progress { percent, more_time } => Body::Progress {
                 percent: *percent,
                 more_time: more_time

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use seal::{Digest, Timestamp};
 
 use crate::check::is_of_both_directions;
-use crate::event::{Event, LocalizationHints, OutputStreaming, Payload, TextDirection, Urgency};
+use crate::event::{Event, LocalizationHints, OutputStreaming, Payload, State, TextDirection, Urgency};
 use crate::id::EventId;
 
 /// An event for the subscription.
@@ -88,7 +88,7 @@ impl Kind {
             Payload::OutputStreaming(_) => Self::Text,
             Payload::ProgressUpdated(_) => Self::Progress,
             Payload::StateChanged(change)
-                if change.from_state != AWAITING_INPUT && change.to_state != AWAITING_INPUT =>
+                if change.from_state != State::AwaitingInput && change.to_state != State::AwaitingInput =>
             {
                 Self::State
             }
@@ -99,11 +99,10 @@ impl Kind {
 
 /// The extension of a state that a hub tells in words of its own.
 const HUBS_WORDS: &str = r#"{"sayso":{"words":"hub"}}"#;
-const AWAITING_INPUT: &str = "awaiting_input";
 
 /// Whether an event is the change of state that leads this producer to a question.
 pub(super) fn leads_to_question(event: &Event, agent_id: &str) -> bool {
-    matches!(&event.payload, Payload::StateChanged(change) if change.to_state == AWAITING_INPUT)
+    matches!(&event.payload, Payload::StateChanged(change) if change.to_state == State::AwaitingInput)
         && event.envelope.producer.agent_id == agent_id
 }
 

@@ -271,7 +271,7 @@ fn happens(step: &Step<Cow<'_, str>>) -> (Lane, Turn, String, String) {
         Body::Errored => ended("errored"),
         Body::Cancelled => ended("cancelled"),
         Body::State { from, to } => {
-            let text = format!("From {} to {}.", name(from), name(to));
+            let text = format!("From {} to {}.", name(from.as_str()), name(to.as_str()));
             (Lane::State, Turn::Happens, to.to_string(), text)
         }
         Body::Progress { more_time: Some(_), .. } => {

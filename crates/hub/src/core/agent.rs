@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use aaep::event::State;
 use aaep::json::{Kept, Kind, Tape, Value, Writer};
 use aaep::session::Session;
 use aaep::{ReplyToken, SessionId};
@@ -29,7 +30,7 @@ pub(super) struct Live {
     /// Localization hints for events that bring none.
     pub(super) hints: Option<Kept>,
     pub(super) machine: Session,
-    pub(super) state: Box<str>,
+    pub(super) state: State,
     /// The latest timestamp of its events, in milliseconds since 1970.
     pub(super) stamped: UnixMillis,
     /// When the agent counts as gone, if nobody follows the session on a line. It only ever grows.
@@ -93,7 +94,7 @@ impl Core {
             person,
             producer,
             hints,
-            state: "idle".into(),
+            state: State::Idle,
             stamped: UnixMillis::MIN,
             lease: now.saturating_add(self.limits.lease),
             seen: Some(now),
@@ -275,7 +276,7 @@ impl Live {
             producer: Kept::read(root.member("producer")?.source()).ok()?,
             hints: root.member("hints").map(|hints| Kept::read(hints.source())).transpose().ok()?,
             machine: Session::new(&stored.id).with_max_open(max_open),
-            state: "idle".into(),
+            state: State::Idle,
             stamped: UnixMillis::MIN,
             lease,
             seen: None,

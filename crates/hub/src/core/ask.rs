@@ -1,7 +1,7 @@
 //! Questions: asked, answered, waited for.
 
 use aaep::consent::{Action, Answer as Said, By, Decided, NotAsked, Outcome, Resolution, Status};
-use aaep::event::{Decision, Event};
+use aaep::event::{Decision, Event, State};
 use aaep::json::{Kind, Tape, Writer};
 use aaep::message::Response;
 use aaep::rule::Finding;
@@ -106,10 +106,10 @@ impl Core {
         binding: Option<&str>,
         now: UnixMillis,
     ) -> Result<String, Answer> {
-        let waits = self.sessions.get(session).is_some_and(|live| &*live.state == "awaiting_input");
+        let waits = self.sessions.get(session).is_some_and(|live| live.state == State::AwaitingInput);
         if !waits {
             let words = [(SAYSO_EXTENSION, told::HUBS_WORDS)];
-            self.emit_one(session, &tongues::state(None, "awaiting_input"), &words, now)?;
+            self.emit_one(session, &tongues::state(None, &State::AwaitingInput), &words, now)?;
         }
         let extra: Vec<_> = binding.map(|json| (SAYSO_EXTENSION, json)).into_iter().collect();
         self.emit_one(session, said, &extra, now)?;
@@ -220,11 +220,11 @@ impl Core {
             live.stamped = live.stamped.max(deadline);
         }
         let to = match () {
-            () if asks => "awaiting_input",
-            () if live.tools.is_empty() => "thinking",
-            () => "calling_tool",
+            () if asks => State::AwaitingInput,
+            () if live.tools.is_empty() => State::Thinking,
+            () => State::CallingTool,
         };
-        let said = told::resolution(resolution, to);
+        let said = told::resolution(resolution, &to);
         // What was meant is no decision; that it was said is what listeners are told (decision 15).
         let decision = match &resolution.answer {
             Said::Decision(_) => format!(r#""decision":"{}","#, word(&resolution.answer)),

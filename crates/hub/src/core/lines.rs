@@ -120,7 +120,7 @@ impl Core {
         writer.key("session_id");
         writer.text(session);
         writer.key("state");
-        writer.text(&live.state);
+        writer.text(live.state.as_str());
         writer.close_object();
         Answer::Found(writer.finish())
     }

@@ -1,5 +1,6 @@
 //! Output as a model makes it: text however cut goes in, and events with their positions come of it.
 
+use aaep::event::State;
 use aaep::json::Writer;
 use seal::{Digest, UnixMillis};
 
@@ -45,14 +46,14 @@ impl Core {
         let name = piece.id.map(Box::from);
         let mut position = live.outputs.get(&name).copied().unwrap_or(0);
         // While a question is open, leaving its state would tell that it was answered (decision 15).
-        let asks = &*live.state == "awaiting_input";
-        let writes = asks || &*live.state == "writing_output";
+        let asks = live.state == State::AwaitingInput;
+        let writes = asks || live.state == State::WritingOutput;
         if piece.text.is_empty() && !piece.complete {
             return Answer::Bad("there is no text, and complete is not said".to_owned());
         }
         let mut events = Vec::new();
         if !writes {
-            events.push(tongues::state(None, "writing_output"));
+            events.push(tongues::state(None, &State::WritingOutput));
         }
         let pieces = cut(piece.text);
         let last = pieces.len() - 1;
@@ -61,7 +62,7 @@ impl Core {
             position += text.chars().count() as u64;
         }
         if piece.complete && !asks && !piece.stays {
-            events.push(tongues::state(None, "thinking"));
+            events.push(tongues::state(None, &State::Thinking));
         }
         match self.emit(session, &events, false, now) {
             Ok(ids) => {

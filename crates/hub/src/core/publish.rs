@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use aaep::check::Checked;
 use aaep::consent::{Action, Call};
-use aaep::event::{Event, EventType};
+use aaep::event::{Event, EventType, State};
 use aaep::json::{Doc, Writer};
 use aaep::rule::{Face, Finding, Findings, Severity};
 use aaep::session::{Body, Session, Step};
@@ -329,7 +329,7 @@ struct New<'n> {
 struct Before {
     /// There is more than one event, and each may be refused.
     several: bool,
-    was: Option<(Session, Box<str>, OpenTools, OpenOutputs)>,
+    was: Option<(Session, State, OpenTools, OpenOutputs)>,
 }
 
 impl Before {
@@ -367,7 +367,7 @@ impl Live {
     pub(super) fn note(&mut self, step: &Step<&str>) {
         self.stamped = step.at.map_or(self.stamped, |at| self.stamped.max(at.unix_millis()));
         match &step.body {
-            Body::State { to, .. } => self.state = (*to).into(),
+            Body::State { to, .. } => self.state = to.clone(),
             Body::ToolInvoked { tool, call, .. } => {
                 self.tools.insert(((*tool).into(), call.map(Into::into)));
             }

@@ -2,7 +2,7 @@
 //! An agent cannot say the like: that extension is the hub's alone (`compose`).
 
 use aaep::consent::{Answer, By, Extended, Reminder, Resolution};
-use aaep::event::Decision;
+use aaep::event::{Decision, State};
 use aaep::json::{Tape, Writer};
 use aaep::{ReplyToken, Timestamp};
 use seal::UnixMillis;
@@ -67,7 +67,7 @@ pub(super) fn state_without_words(event: &str) -> Option<String> {
             _ => return None,
         }
     }
-    tongues::known_state(from.as_deref(), &to?)
+    tongues::known_state(from.as_deref().map(State::of).as_ref(), &State::of(&to?))
 }
 
 /// An event that says of a state no more than which it is has no more bytes.
@@ -79,7 +79,7 @@ pub(super) fn is_state(said: &str) -> bool {
 }
 
 /// How a question was resolved, which is the state that its session goes on in.
-pub(super) fn resolution(resolution: &Resolution, to: &str) -> String {
+pub(super) fn resolution(resolution: &Resolution, to: &State) -> String {
     let counts = match &resolution.answer {
         Answer::Decision(Decision::Accept) => " It counts as a yes.",
         Answer::Decision(_) => " It counts as a no.",
@@ -100,7 +100,7 @@ pub(super) fn resolution(resolution: &Resolution, to: &str) -> String {
     for (name, text) in [
         ("type", "aaep:agent.state.changed"),
         ("urgency", "normal"),
-        ("to_state", to),
+        ("to_state", to.as_str()),
         ("summary_terse", terse),
         ("summary_normal", &normal),
     ] {

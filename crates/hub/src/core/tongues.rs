@@ -1,6 +1,7 @@
 //! What the hub says in place of an agent, in English and with variants in the other languages that sayso speaks (§11.5.1): each
 //! listener hears its own (C-H1). What stands below the top of an event, as a reminder's description does, has no variants.
 
+use aaep::event::State;
 use aaep::json::Writer;
 
 use super::agent::GONE;
@@ -124,47 +125,39 @@ const STOPPED_AND_NOT_DONE: Line = line(
 );
 
 /// The agent's state is another one now; `from` is said where it is not the one before.
-pub(super) fn state(from: Option<&str>, to: &str) -> String {
-    known_state(from, to).unwrap_or_else(|| state_in_words(from, to, &UNDER_WAY))
+pub(super) fn state(from: Option<&State>, to: &State) -> String {
+    state_in_words(from, to, &words_of(to).unwrap_or(UNDER_WAY))
 }
 
 /// The same, if it is one of the protocol's own (§4.2.1).
-pub(super) fn known_state(from: Option<&str>, to: &str) -> Option<String> {
-    let (_, words) = STATES.iter().find(|(state, _)| *state == to)?;
-    Some(state_in_words(from, to, words))
+pub(super) fn known_state(from: Option<&State>, to: &State) -> Option<String> {
+    words_of(to).map(|words| state_in_words(from, to, &words))
 }
 
-fn state_in_words(from: Option<&str>, to: &str, [terse, normal]: &[Line; 2]) -> String {
+fn state_in_words(from: Option<&State>, to: &State, [terse, normal]: &[Line; 2]) -> String {
     event("aaep:agent.state.changed", |writer| {
         text(writer, "urgency", "normal");
         if let Some(from) = from {
-            text(writer, "from_state", from);
+            text(writer, "from_state", from.as_str());
         }
-        text(writer, "to_state", to);
+        text(writer, "to_state", to.as_str());
         said(writer, "summary_terse", terse);
         said(writer, "summary_normal", normal);
     })
 }
 
-/// States in few words, and in words.
-const STATES: [(&str, [Line; 2]); 7] = [
-    (
-        "idle",
-        [
+/// A state in few words, and in words; none for a state that is not the protocol's own.
+fn words_of(state: &State) -> Option<[Line; 2]> {
+    Some(match state {
+        State::Idle => [
             line("Idle.", "Sin nada que hacer.", "Kò ṣe ohunkóhun lọ́wọ́."),
             line("The agent is idle.", "El agente no hace nada ahora.", "Aṣojú náà kò ṣe ohunkóhun lọ́wọ́."),
         ],
-    ),
-    (
-        "thinking",
-        [
+        State::Thinking => [
             line("Thinking.", "Pensando.", "Ó ń ronú."),
             line("The agent is thinking.", "El agente está pensando.", "Aṣojú náà ń ronú."),
         ],
-    ),
-    (
-        "calling_tool",
-        [
+        State::CallingTool => [
             line("Using a tool.", "Usando una herramienta.", "Ó ń lo irinṣẹ́."),
             line(
                 "The agent is using a tool.",
@@ -172,17 +165,11 @@ const STATES: [(&str, [Line; 2]); 7] = [
                 "Aṣojú náà ń lo irinṣẹ́.",
             ),
         ],
-    ),
-    (
-        "writing_output",
-        [
+        State::WritingOutput => [
             line("Writing.", "Escribiendo.", "Ó ń kọ̀wé."),
             line("The agent is writing.", "El agente está escribiendo.", "Aṣojú náà ń kọ̀wé."),
         ],
-    ),
-    (
-        "awaiting_input",
-        [
+        State::AwaitingInput => [
             line("Waiting for an answer.", "Esperando una respuesta.", "Ó ń dúró de ìdáhùn."),
             line(
                 "The agent waits for an answer.",
@@ -190,10 +177,7 @@ const STATES: [(&str, [Line; 2]); 7] = [
                 "Aṣojú náà ń dúró de ìdáhùn.",
             ),
         ],
-    ),
-    (
-        "deciding",
-        [
+        State::Deciding => [
             line("Deciding.", "Decidiendo.", "Ó ń pinnu."),
             line(
                 "The agent is deciding what to do.",
@@ -201,10 +185,7 @@ const STATES: [(&str, [Line; 2]); 7] = [
                 "Aṣojú náà ń pinnu ohun tó máa ṣe.",
             ),
         ],
-    ),
-    (
-        "handing_off",
-        [
+        State::HandingOff => [
             line("Handing over.", "Traspasando.", "Ó ń fà á lé ẹlòmíràn lọ́wọ́."),
             line(
                 "The agent is handing over.",
@@ -212,8 +193,9 @@ const STATES: [(&str, [Line; 2]); 7] = [
                 "Aṣojú náà ń fà á lé ẹlòmíràn lọ́wọ́.",
             ),
         ],
-    ),
-];
+        _ => return None,
+    })
+}
 
 const UNDER_WAY: [Line; 2] = [
     line("Under way.", "En marcha.", "Ó ń lọ lọ́wọ́."),

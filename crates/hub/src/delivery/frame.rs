@@ -3,7 +3,7 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, OnceLock};
 
-use aaep::event::{Event, Payload};
+use aaep::event::{Event, Payload, State};
 use aaep::json::Writer;
 
 /// One event or message on its way to listeners, shared by all of them.
@@ -107,7 +107,7 @@ impl Part {
         match &event.payload {
             Payload::OutputStreaming(_) | Payload::ProgressUpdated(_) => Self::Text,
             Payload::AwaitingConfirmation(_) | Payload::AwaitingClarification(_) => Self::Question,
-            Payload::StateChanged(change) if change.to_state == "awaiting_input" => Self::Question,
+            Payload::StateChanged(change) if change.to_state == State::AwaitingInput => Self::Question,
             _ if event.envelope.event_type.is_terminal() => Self::Last,
             _ => Self::Other,
         }

@@ -1,6 +1,6 @@
 //! What the person says to questions and sessions, and what becomes of questions.
 
-use aaep::event::{Decision, Event, ResponseKind, StateChanged};
+use aaep::event::{Decision, Event, ResponseKind, State, StateChanged};
 use aaep::json::Tape;
 use aaep::message::{ClarificationReply, ConfirmationReply, DeadlineExtend, Message, Response, SessionStop};
 use aaep::{SessionId, Timestamp, consent};
@@ -293,7 +293,7 @@ impl Ear {
         }
         // Other producers do not say which question it was: only where there is one can it be known.
         let mut open = self.questions.iter().enumerate().filter(|(_, question)| question.session == *session);
-        let leaves = change.from_state != change.to_state && change.to_state != "awaiting_input";
+        let leaves = change.from_state != change.to_state && change.to_state != State::AwaitingInput;
         if leaves
             && let Some((at, _)) = open.next()
             && open.next().is_none()

@@ -1,7 +1,7 @@
 //! What is said of each event: at once, if it lasts, or not at all.
 
 use aaep::SessionId;
-use aaep::event::{Event, EventType, Payload, StateChanged, Urgency, Verbosity};
+use aaep::event::{Event, EventType, Payload, State, StateChanged, Urgency, Verbosity};
 use aaep::json::Tape;
 use seal::UnixMillis;
 
@@ -153,7 +153,7 @@ impl Ear {
             return self.say(announcement);
         }
         // The question itself says so; and of who was stopped only the end is told.
-        if change.to_state == "awaiting_input" || session.stopping {
+        if change.to_state == State::AwaitingInput || session.stopping {
             return;
         }
         session.said_states.retain(|(at, _)| now.millis_since(*at) < STATE_AGAIN);

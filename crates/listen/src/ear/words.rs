@@ -155,16 +155,16 @@ pub(super) fn errored(phrases: &Phrases, error: &SessionErrored) -> &'static str
 }
 
 /// In which state an agent is.
-pub(super) fn state(phrases: &Phrases, agent: &str, name: &str) -> String {
-    match name {
-        "idle" => phrases.state_idle(agent),
-        "thinking" => phrases.state_thinking(agent),
-        "calling_tool" => phrases.state_calling(agent),
-        "writing_output" => phrases.state_writing(agent),
-        "awaiting_input" => phrases.state_waiting(agent),
-        "deciding" => phrases.state_deciding(agent),
-        "handing_off" => phrases.state_handing_off(agent),
-        other => phrases.state_other(agent, &plain(other, true)),
+pub(super) fn state(phrases: &Phrases, agent: &str, state: &State) -> String {
+    match state {
+        State::Idle => phrases.state_idle(agent),
+        State::Thinking => phrases.state_thinking(agent),
+        State::CallingTool => phrases.state_calling(agent),
+        State::WritingOutput => phrases.state_writing(agent),
+        State::AwaitingInput => phrases.state_waiting(agent),
+        State::Deciding => phrases.state_deciding(agent),
+        State::HandingOff => phrases.state_handing_off(agent),
+        other => phrases.state_other(agent, &plain(other.as_str(), true)),
     }
 }
 

@@ -136,10 +136,10 @@ impl Session {
     /// when there is one, without words: this is for who has something to say of them. What is entered so lasts until something
     /// else is entered, asked or handed off.
     pub async fn enter(&self, change: StateChange) -> Result<(), Error> {
-        let to = change.state.word();
+        let to = change.state.named();
         let words = change.words.cleaned(&self.cleaner);
         let event = self.event("aaep:agent.state.changed", |out| {
-            member::text(out, "to_state", to);
+            member::text(out, "to_state", to.as_str());
             words.write(out);
             member::optional_millis(out, "expected_duration_ms", change.expected_duration);
         });

@@ -225,14 +225,16 @@ pub enum State {
 }
 
 impl State {
-    pub(super) fn word(self) -> &'static str {
+    /// The protocol's own name of it.
+    pub(super) fn named(self) -> aaep::event::State {
+        use aaep::event::State;
         match self {
-            Self::Thinking => "thinking",
-            Self::Deciding => "deciding",
-            Self::CallingTool => "calling_tool",
-            Self::WritingOutput => "writing_output",
-            Self::HandingOff => "handing_off",
-            Self::Idle => "idle",
+            Self::Thinking => State::Thinking,
+            Self::Deciding => State::Deciding,
+            Self::CallingTool => State::CallingTool,
+            Self::WritingOutput => State::WritingOutput,
+            Self::HandingOff => State::HandingOff,
+            Self::Idle => State::Idle,
         }
     }
 }

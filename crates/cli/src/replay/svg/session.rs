@@ -2,6 +2,8 @@
 
 use std::fmt::Write;
 
+use aaep::event::State;
+
 use super::lanes::{Lane as Spans, Span, TRACKS};
 use super::{HEADING, WIDTH};
 use crate::picture::{escape, escape_lines, short, wrapped};
@@ -175,7 +177,7 @@ impl Sheet {
         let ends = self.states.iter().skip(1).map(|(row, _)| *row).chain([self.rows.len()]);
         for ((row, state), end) in self.states.iter().zip(ends) {
             let (Some(from), Some(to)) = (places.get(*row), places.get(end)) else { continue };
-            let class = if state == "awaiting_input" { "wait" } else { "band" };
+            let class = if state == State::AwaitingInput.as_str() { "wait" } else { "band" };
             let _ = writeln!(
                 out,
                 r#"<rect class="{class}" x="{STATE}" y="{from}" width="{STATE_WIDTH}" height="{}" rx="3"/><text class="band-text" x="{}" y="{}">{}</text>"#,
