@@ -1,24 +1,11 @@
 //! Agents beside a hub that somebody else runs in the same process: they come and go, and it stays.
 
-#![cfg(all(feature = "client", feature = "embedded"))]
-#![allow(
-    clippy::expect_used,
-    clippy::unwrap_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    reason = "a test says what went wrong by panicking"
-)]
-
-#[allow(dead_code, reason = "shared with other tests")]
-#[path = "both/stage.rs"]
-mod stage;
-
 use std::sync::Arc;
 
+use crate::support::stage::Person;
 use aaep::event::Producer;
 use sayso::{Error, Hub};
 use seal::{Random, SystemRandom};
-use stage::Person;
 use wire::{Bridge, Door, Server};
 
 /// A hub in memory, and where listeners find it.

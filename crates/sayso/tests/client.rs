@@ -1,24 +1,11 @@
 //! What only a hub elsewhere can do: be unreachable, refuse a token, go away and come back.
 
-#![cfg(all(feature = "client", feature = "embedded"))]
-#![allow(
-    clippy::expect_used,
-    clippy::unwrap_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    reason = "a test says what went wrong by panicking"
-)]
-
-#[allow(dead_code, reason = "shared with another test")]
-#[path = "both/stage.rs"]
-mod stage;
-
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use crate::support::stage::{Kind, Person, Stage};
 use sayso::{Action, Answer, Error, Hub, Stop};
-use stage::{Kind, Person, Stage};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;

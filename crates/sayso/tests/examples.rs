@@ -1,25 +1,9 @@
 //! The examples run, and do what they say.
 
-#![cfg(all(feature = "client", feature = "embedded"))]
-#![allow(
-    clippy::expect_used,
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a test says what went wrong by panicking"
-)]
-
-#[cfg(any(feature = "openai", feature = "rig-http"))]
-#[allow(dead_code, reason = "shared with another test")]
-#[path = "openai/endpoint.rs"]
-mod endpoint;
-#[allow(dead_code, reason = "shared with another test")]
-#[path = "both/stage.rs"]
-mod stage;
-
 use std::path::PathBuf;
 use std::process::Command;
 
-use stage::{Kind, Stage, told};
+use crate::support::stage::{Kind, Stage, told};
 
 /// Cargo builds the examples before it runs the tests, beside them.
 fn example(name: &str) -> Command {
@@ -60,7 +44,7 @@ async fn the_manual_loop_pays_on_a_yes_and_only_then() {
 /// An example that asks a model, which wants money to be sent.
 #[cfg(any(feature = "openai", feature = "rig-http"))]
 async fn asks_a_model(name: &str, yes: &str, no: &str) {
-    use endpoint::{Endpoint, Reply};
+    use crate::support::endpoint::{Endpoint, Reply};
     let mut stage = Stage::new(Kind::Embedded).await;
     for (decision, words) in [("accept", yes), ("reject", no)] {
         let call = Reply::calls("send_money", r#"{"to":"Ben","euro":5}"#);
@@ -90,7 +74,9 @@ async fn the_ready_loop_sends_on_a_yes_and_only_then() {
 #[cfg(feature = "openai")]
 #[tokio::test(flavor = "multi_thread")]
 async fn the_ready_loop_speaks_tls_to_whom_the_system_trusts() {
-    let (endpoint, certificate) = endpoint::Endpoint::with_tls([endpoint::Reply::says("Well met.")]).await;
+    let (endpoint, certificate) =
+        crate::support::endpoint::Endpoint::with_tls([crate::support::endpoint::Reply::says("Well met.")])
+            .await;
     let folder = tempfile::tempdir().unwrap();
     let trusted = folder.path().join("trusted.pem");
     std::fs::write(&trusted, certificate).unwrap();

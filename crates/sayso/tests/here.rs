@@ -1,8 +1,5 @@
 //! A hub in this process is asked where its agents speak: what one of them breaks is its own.
 
-#![cfg(feature = "embedded")]
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test says what went wrong by panicking")]
-
 use std::borrow::Cow;
 
 /// Breaks down over one word.

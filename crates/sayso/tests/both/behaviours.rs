@@ -9,7 +9,7 @@ use sayso::{
 };
 use serde_json::json;
 
-use crate::stage::{Person, Stage, told};
+use crate::support::stage::{Person, Stage, told};
 
 pub(crate) fn sending() -> Action {
     Action::new("send", r#"{"to":"Ben","amount":"5.00"}"#)

@@ -6,7 +6,7 @@ use sayso::{
 };
 use serde_json::{Value, json};
 
-use crate::stage::{Person, Stage};
+use crate::support::stage::{Person, Stage};
 
 fn rain() -> Words {
     Words::new("It rains.").terse("Rain.").in_language("es", Words::new("Llueve.").terse("Lluvia."))

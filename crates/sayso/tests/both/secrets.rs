@@ -8,7 +8,7 @@ use sayso::{
 };
 use serde_json::{Value, json};
 
-use crate::stage::Stage;
+use crate::support::stage::Stage;
 
 pub(crate) async fn secrets_are_not_told(mut stage: Stage) {
     let session = stage.session().await;

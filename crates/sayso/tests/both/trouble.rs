@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use sayso::{Answer, By, CallError, Error, Question, Stop};
 
-use crate::behaviours::sending;
-use crate::stage::{Person, Stage, told};
+use crate::both::behaviours::sending;
+use crate::support::stage::{Person, Stage, told};
 
 /// What a tool may come back with.
 const FIFTY_MEGABYTES: usize = 50 * 1024 * 1024;

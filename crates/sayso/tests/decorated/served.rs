@@ -7,7 +7,7 @@ use sayso::middleware::{Ending, HeardLayer, InWords, ServeError};
 use sayso::{CallError, Error, Hub, SessionBuilder, Stop, current};
 use tower::{Service, ServiceBuilder, ServiceExt, service_fn};
 
-use crate::stage::{Stage, told};
+use crate::support::stage::{Stage, told};
 
 #[derive(Clone, Debug, PartialEq)]
 enum Wrong {

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use sayso::{Argument, By, CallError, Error, Session, Stop, current, within};
 use serde_json::{Value, json};
 
-use crate::stage::{Person, Stage, told};
+use crate::support::stage::{Person, Stage, told};
 
 /// What was done.
 type Done = Arc<Mutex<Vec<String>>>;

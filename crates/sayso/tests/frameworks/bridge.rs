@@ -11,7 +11,7 @@ use serde_json::json;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
-use crate::stage::{Stage, told};
+use crate::support::stage::{Stage, told};
 
 fn sending(to: &str) -> Action {
     Action::new("send", format!(r#"{{"to":"{to}"}}"#))

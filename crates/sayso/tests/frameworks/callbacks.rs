@@ -8,7 +8,7 @@ use sayso::callbacks::{Callbacks, Narration, Narrator, Plan, QUEUE};
 use sayso::{Action, By, Error, Stop};
 use tokio::task::JoinHandle;
 
-use crate::stage::{Person, Stage, told};
+use crate::support::stage::{Person, Stage, told};
 
 /// `send` is asked for, everything else is not.
 fn plan(tool: &str, input: &str) -> Plan {

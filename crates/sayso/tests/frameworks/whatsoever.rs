@@ -12,7 +12,7 @@ use sayso::{Action, Clarified, HandOff, Progress, Question, Target};
 use serde_json::json;
 use tokio::sync::mpsc;
 
-use crate::stage::{Kind, Person, Stage};
+use crate::support::stage::{Kind, Person, Stage};
 
 /// What a framework may do, with one of few runs.
 #[derive(Clone, Debug)]

@@ -7,8 +7,8 @@ use std::time::Duration;
 use sayso::openai::{Agent, Error, Limits, Tool};
 use serde_json::{Value, json};
 
-use crate::endpoint::{Endpoint, Reply, Then, finish, text};
-use crate::{KEY, agent, heard, is_kept_secret, output, sending, stage};
+use crate::openai::{KEY, agent, heard, is_kept_secret, output, sending, stage};
+use crate::support::endpoint::{Endpoint, Reply, Then, finish, text};
 
 /// Runs against these answers, and gives the error and the last event.
 async fn fails(replies: impl IntoIterator<Item = Reply>, limits: Limits) -> (Error, Value, String) {
@@ -147,7 +147,7 @@ async fn more_than_is_taken_ends_it() {
     assert_eq!(fails([comments], once()).await.0, Error::TooMuch("bytes of an answer"));
     let calls =
         (0..33).map(|index| json!({"index": index, "id": format!("c{index}"), "function": {"name": "send"}}));
-    let calls = crate::endpoint::delta(&json!({ "tool_calls": calls.collect::<Vec<_>>() }));
+    let calls = crate::support::endpoint::delta(&json!({ "tool_calls": calls.collect::<Vec<_>>() }));
     let many = Reply::stream([calls, finish("tool_calls")]).done();
     assert_eq!(fails([many], once()).await.0, Error::TooMuch("calls of tools in one answer"));
 }

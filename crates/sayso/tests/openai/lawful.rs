@@ -2,9 +2,9 @@
 
 use serde_json::json;
 
-use crate::endpoint::{Endpoint, Reply, delta, finish, text};
-use crate::stage::told;
-use crate::{KEY, agent, heard, is_kept_secret, output, stage};
+use crate::openai::{KEY, agent, heard, is_kept_secret, output, stage};
+use crate::support::endpoint::{Endpoint, Reply, delta, finish, text};
+use crate::support::stage::told;
 
 #[tokio::test]
 async fn an_answer_is_heard_as_it_comes() {

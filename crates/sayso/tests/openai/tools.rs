@@ -8,9 +8,9 @@ use sayso::openai::{Arguments, Error, Limits, Outcome, Tool};
 use sayso::{By, Refused, Stop};
 use serde_json::json;
 
-use crate::endpoint::{Endpoint, Reply, Then, delta, finish, text};
-use crate::stage::{Kind, Stage, told};
-use crate::{agent, heard, output, sending, stage, until_the_end};
+use crate::openai::{agent, heard, output, sending, stage, until_the_end};
+use crate::support::endpoint::{Endpoint, Reply, Then, delta, finish, text};
+use crate::support::stage::{Kind, Stage, told};
 
 /// Long enough for any machine.
 const PATIENCE: Duration = Duration::from_mins(2);

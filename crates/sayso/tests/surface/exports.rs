@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use crate::documented::sources;
+use crate::surface::documented::sources;
 
 #[test]
 fn every_type_of_a_public_signature_is_exported() {

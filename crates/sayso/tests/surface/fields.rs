@@ -11,7 +11,7 @@ use sayso::{
 };
 use serde_json::{Value, json};
 
-use crate::stage::Person;
+use crate::support::stage::Person;
 
 /// Fields that agents cannot set, with the reason. An event type stands before those that are not so everywhere.
 const NOT_THE_AGENTS: [(&str, &str); 4] = [

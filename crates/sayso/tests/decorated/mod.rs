@@ -1,24 +1,12 @@
 //! Functions with `#[sayso::tool]` and services with the middleware, on a hub in the process and on one behind a socket.
 
-#![cfg(all(feature = "client", feature = "embedded", feature = "macros"))]
-#![allow(
-    clippy::expect_used,
-    clippy::unwrap_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    reason = "a test says what went wrong by panicking"
-)]
-
 #[cfg(feature = "tower")]
 mod served;
-#[allow(dead_code, reason = "shared with other tests")]
-#[path = "../both/stage.rs"]
-mod stage;
 mod tools;
 
 use std::time::Duration;
 
-use stage::{Kind, Stage};
+use crate::support::stage::{Kind, Stage};
 
 /// Long enough for any machine; what takes longer waits for what never comes.
 const PATIENCE: Duration = Duration::from_mins(3);
@@ -34,13 +22,13 @@ macro_rules! on_both {
             mod embedded {
                 $(#[tokio::test]
                 async fn $behaviour() {
-                    crate::in_time(crate::$room::$behaviour, crate::stage::Kind::Embedded).await;
+                    crate::decorated::in_time(crate::decorated::$room::$behaviour, crate::support::stage::Kind::Embedded).await;
                 })*
             }
             mod client {
                 $(#[tokio::test]
                 async fn $behaviour() {
-                    crate::in_time(crate::$room::$behaviour, crate::stage::Kind::Client).await;
+                    crate::decorated::in_time(crate::decorated::$room::$behaviour, crate::support::stage::Kind::Client).await;
                 })*
             }
         }

@@ -1,21 +1,7 @@
 //! The loop for chat completions, against a local endpoint that does everything that one can do.
 
-#![cfg(all(feature = "client", feature = "embedded", feature = "openai"))]
-#![allow(
-    clippy::expect_used,
-    clippy::unwrap_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    reason = "a test says what went wrong by panicking"
-)]
-
-#[allow(dead_code, reason = "shared with other tests")]
-mod endpoint;
 mod faults;
 mod lawful;
-#[allow(dead_code, reason = "shared with other tests")]
-#[path = "../both/stage.rs"]
-mod stage;
 mod tools;
 
 use std::sync::Arc;
@@ -25,8 +11,8 @@ use sayso::Risk;
 use sayso::openai::{Agent, Arguments, Error, Reply, Tool};
 use serde_json::Value;
 
-use endpoint::Endpoint;
-use stage::{Kind, Stage};
+use crate::support::endpoint::Endpoint;
+use crate::support::stage::{Kind, Stage};
 
 const KEY: &str = "sk-test-0123456789abcdef";
 

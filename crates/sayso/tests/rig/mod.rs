@@ -1,21 +1,5 @@
 //! Rig's own loop, against a local endpoint, with a tool that needs consent.
 
-#![cfg(all(feature = "client", feature = "embedded", feature = "rig-http"))]
-#![allow(
-    clippy::expect_used,
-    clippy::unwrap_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    reason = "a test says what went wrong by panicking"
-)]
-
-#[allow(dead_code, reason = "shared with another test")]
-#[path = "../openai/endpoint.rs"]
-mod endpoint;
-#[allow(dead_code, reason = "shared with other tests")]
-#[path = "../both/stage.rs"]
-mod stage;
-
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -28,8 +12,8 @@ use rig_core::tool::PortableTool;
 use sayso::rig::{Adapter, Error};
 use sayso::{Hub, Stop};
 
-use endpoint::{Endpoint, Reply, Then, text};
-use stage::{Kind, Stage, told};
+use crate::support::endpoint::{Endpoint, Reply, Then, text};
+use crate::support::stage::{Kind, Stage, told};
 
 #[derive(rig_core::serde::Deserialize)]
 #[serde(crate = "rig_core::serde")]

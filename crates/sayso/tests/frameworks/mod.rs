@@ -1,23 +1,8 @@
 //! What frameworks do, told by callbacks and by a bridge, on a hub in the process and on one behind a socket.
 
-#![cfg(all(feature = "client", feature = "embedded"))]
-#![allow(
-    clippy::expect_used,
-    clippy::unwrap_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    reason = "a test says what went wrong by panicking"
-)]
-
 mod bridge;
 mod callbacks;
 mod whatsoever;
-
-#[allow(dead_code, reason = "shared with other tests")]
-#[path = "../both/stage.rs"]
-mod stage;
-
-use stage::{Kind, Stage};
 
 macro_rules! on_both {
     ($room:ident: $($behaviour:ident)*) => {
@@ -25,13 +10,13 @@ macro_rules! on_both {
             mod embedded {
                 $(#[tokio::test]
                 async fn $behaviour() {
-                    crate::$room::$behaviour(crate::Stage::new(crate::Kind::Embedded).await).await;
+                    crate::frameworks::$room::$behaviour(crate::support::stage::Stage::new(crate::support::stage::Kind::Embedded).await).await;
                 })*
             }
             mod client {
                 $(#[tokio::test]
                 async fn $behaviour() {
-                    crate::$room::$behaviour(crate::Stage::new(crate::Kind::Client).await).await;
+                    crate::frameworks::$room::$behaviour(crate::support::stage::Stage::new(crate::support::stage::Kind::Client).await).await;
                 })*
             }
         }

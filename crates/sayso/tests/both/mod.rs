@@ -1,22 +1,11 @@
 //! One list of behaviours, on a hub in the process and on one behind a socket.
 
-#![cfg(all(feature = "client", feature = "embedded"))]
-#![allow(
-    clippy::expect_used,
-    clippy::unwrap_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    reason = "a test says what went wrong by panicking"
-)]
-
 mod behaviours;
 mod languages;
 mod secrets;
-#[allow(dead_code, reason = "shared with other tests")]
-mod stage;
 mod trouble;
 
-use stage::{Kind, Stage};
+use crate::support::stage::{Kind, Stage};
 
 macro_rules! on_both {
     ($($room:ident { $($behaviour:ident)* })*) => {
