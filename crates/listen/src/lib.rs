@@ -12,6 +12,7 @@
 //! - [`plain`]: text from strangers, made harmless.
 //! - [`Standing`]: who a hub is, as far as that is known.
 //! - [`Queue`], [`Voice`]: for whoever speaks slower than agents do.
+//! - [`RecentIds`]: ids that have been seen, so that nothing is taken twice.
 //! - [`speech`]: such a voice: speech-dispatcher, or `espeak-ng`.
 //! - [`client`]: the way to a hub, by HTTP and SSE. It connects again by itself.
 //! - [`terminal`]: `sayso listen`, in lines.
@@ -25,6 +26,7 @@ pub mod page;
 mod phrases;
 mod plain;
 mod queue;
+mod recent_ids;
 pub mod speech;
 mod standing;
 pub mod terminal;
@@ -36,5 +38,6 @@ pub use limits::Limits;
 pub use phrases::Phrases;
 pub use plain::plain;
 pub use queue::Queue;
+pub use recent_ids::RecentIds;
 pub use standing::{Checks, Fault, Standing};
 pub use voice::Voice;

@@ -1,10 +1,8 @@
 //! `sayso capture`: writes down what a hub says, each thing as it comes, so that it can be judged and heard again.
 //!
 //! - `file`: the recording on disk, which ends with a whole line whatever happens.
-//! - `twice`: what came again after a lost connection.
 
 mod file;
-mod twice;
 
 use std::borrow::Cow;
 use std::io;
@@ -13,8 +11,8 @@ use std::time::Duration;
 
 use aaep::SubscriptionId;
 use aaep::json::{Doc, Kind, Tape};
-use listen::Tastes;
 use listen::client::{self, Address, Asking, Heard, Lost};
+use listen::{RecentIds, Tastes};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
@@ -24,7 +22,6 @@ use crate::print::{in_words, printable, tell};
 use crate::validate::items::Items;
 use crate::way::{Way, stopped};
 use file::{File, Full};
-use twice::Twice;
 
 #[derive(clap::Args)]
 #[command(after_help = "The address may also be ws://HOST:PORT, wss://HOST:PORT or unix:PATH. \
@@ -54,6 +51,8 @@ pub(crate) struct Arguments {
 
 /// Things that were heard and wait to be written.
 const WAITING: usize = 64;
+/// Ids that are remembered: after a lost connection the hub repeats what overtook something. It repeats less than that.
+const IDS: usize = 65_536;
 /// To say good-bye.
 const FAREWELL: Duration = Duration::from_secs(2);
 
@@ -69,10 +68,10 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
 
 fn captured(arguments: &Arguments) -> Result<(), String> {
     let address = arguments.way.any_address()?;
-    let mut twice = Twice::new(twice::IDS);
+    let mut known = RecentIds::new(IDS);
     let file = if arguments.append {
         let file = File::append(&arguments.output)?;
-        remember(&arguments.output, &mut twice)?;
+        remember(&arguments.output, &mut known)?;
         file
     } else {
         File::create(&arguments.output, arguments.force)?
@@ -88,11 +87,11 @@ fn captured(arguments: &Arguments) -> Result<(), String> {
         .enable_all()
         .build()
         .map_err(|error| format!("cannot start: {}", in_words(&error)))?;
-    runtime.block_on(Capture::new(address, file, twice, arguments.append).run(request))
+    runtime.block_on(Capture::new(address, file, known, arguments.append).run(request))
 }
 
 /// What a recording has already: who joins late is told again what holds, by the same ids.
-fn remember(path: &Path, twice: &mut Twice) -> Result<(), String> {
+fn remember(path: &Path, known: &mut RecentIds) -> Result<(), String> {
     let cannot = |error: &io::Error| {
         format!("cannot read {}: {}", printable(&path.to_string_lossy()), in_words(error))
     };
@@ -103,7 +102,7 @@ fn remember(path: &Path, twice: &mut Twice) -> Result<(), String> {
         if let Some(doc) = text.as_deref().and_then(|text| tape.read(text).ok())
             && let Some(id) = doc.root().member("event_id").and_then(|id| id.text())
         {
-            twice.is_new(&agent(&doc), &id);
+            known.insert((agent(&doc), id));
         }
     }
     Ok(())
@@ -118,7 +117,7 @@ fn agent<'d>(doc: &Doc<'d>) -> Cow<'d, str> {
 struct Capture {
     address: Address,
     file: File,
-    twice: Twice,
+    known: RecentIds,
     tape: Tape,
     subscription: Option<SubscriptionId>,
     /// A notice that the subscription is over. It is written when that holds: who is let in again was not let go.
@@ -134,11 +133,11 @@ struct Capture {
 }
 
 impl Capture {
-    fn new(address: Address, file: File, twice: Twice, added: bool) -> Self {
+    fn new(address: Address, file: File, known: RecentIds, added: bool) -> Self {
         Self {
             address,
             added,
-            twice,
+            known,
             tape: Tape::default(),
             subscription: None,
             closing: None,
@@ -266,7 +265,7 @@ impl Capture {
             return Ok(());
         }
         if let Some(id) = member("event_id") {
-            if !self.twice.is_new(&agent(&doc), &id) {
+            if !self.known.insert((agent(&doc), id)) {
                 self.repeated += 1;
                 return Ok(());
             }

@@ -5,13 +5,11 @@
 //! - `tell`: what is said of each event, and when; `words`: the sentences.
 //! - `away`: the connection is lost, and back.
 //! - `standing`: who is heard, as far as that is known; `flood`: more than was agreed.
-//! - `seen`: ids, so that nothing is said twice.
 
 mod answer;
 mod away;
 mod flood;
 mod question;
-mod seen;
 mod standing;
 mod tell;
 #[cfg(test)]
@@ -34,9 +32,8 @@ pub use answer::NotAnswered;
 pub use question::{Question, Subject};
 pub use track::Session;
 
-use crate::{Announcement, Kind, Limits, Phrases, Standing, plain};
+use crate::{Announcement, Kind, Limits, Phrases, RecentIds, Standing, plain};
 use flood::Flood;
-use seen::Seen;
 
 /// What a person wants to hear.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -78,13 +75,13 @@ pub struct Ear {
     phrases: &'static Phrases,
     limits: Limits,
     shaper: Shaper<Event>,
-    seen: Seen,
+    seen: RecentIds,
     sessions: Vec<Session>,
     sessions_known: u32,
     questions: Vec<Question>,
     questions_known: u32,
     /// Tokens of questions that are closed.
-    closed: Seen,
+    closed: RecentIds,
     /// Deadlines that were told of questions before the questions themselves.
     moved: VecDeque<(String, UnixMillis)>,
     /// When a question was last closed by something else than this person's answer.
@@ -109,8 +106,8 @@ impl Ear {
         let shaper = Shaper::new(Arc::new(wants(&tastes)), shape::Limits::default()).trusting();
         Self {
             shaper,
-            seen: Seen::new(limits.ids),
-            closed: Seen::new(limits.ids),
+            seen: RecentIds::new(limits.ids),
+            closed: RecentIds::new(limits.ids),
             phrases: Phrases::of(&tastes.languages),
             tastes,
             limits,
