@@ -29,5 +29,7 @@ mod tls;
 
 pub use compat::Limits as DialectLimits;
 pub use listener::UnixSocket;
-pub use server::{Asset, Bridge, Changed, Door, Limits, Line, Server, Told, clock};
+pub use server::{
+    Asset, Bridge, Changed, Door, Handler, Handling, Limits, Line, Server, StartSession, Told, clock,
+};
 pub use tls::{Tls, TlsError};

@@ -8,9 +8,6 @@ use wire::http::{Response, Status};
 
 use super::Assistant;
 
-/// The path of the handler.
-pub(crate) const PATH: &str = "/demo";
-
 /// Asks the assistant; the body says what is wanted, and in which language.
 pub(crate) async fn answer(assistant: Assistant, who: Principal, body: String) -> Response {
     let (text, language) = match read(&body) {

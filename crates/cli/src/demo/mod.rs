@@ -83,7 +83,8 @@ impl Assistant {
 
     /// Lets whoever reaches the server ask, by `POST /demo`.
     pub(crate) fn on(self, server: Server) -> Server {
-        server.with_handler(http::PATH, move |who, body| http::answer(self.clone(), who, body))
+        server
+            .with_handler("/demo", Box::new(move |who, body| Box::pin(http::answer(self.clone(), who, body))))
     }
 }
 

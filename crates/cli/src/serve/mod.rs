@@ -126,10 +126,10 @@ fn serve(config: &Config, watching: &Watching) -> Result<(), String> {
             let assistant = demo::start(&bridge, config.demo)?;
             if config.compat {
                 let asked = assistant.clone();
-                server = server.with_compat(move |text, user| {
+                server = server.with_compat(Box::new(move |text, user| {
                     let asked = asked.clone();
-                    async move { asked.ask(text, user, None).await }
-                });
+                    Box::pin(async move { asked.ask(text, user, None).await })
+                }));
             }
             server = assistant.on(server);
         }

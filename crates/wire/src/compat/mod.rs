@@ -28,10 +28,7 @@ pub(crate) use socket::Upgrade;
 use tokio::sync::{Notify, mpsc};
 
 use crate::http::{Head, Method, Response, Status};
-use crate::server::{Handling, Server};
-
-/// Starts a session for what somebody asks for, and says by whom.
-type StartSession = Box<dyn Fn(String, Option<String>) -> Handling<Result<String, String>> + Send + Sync>;
+use crate::server::{Server, StartSession};
 
 /// What the dialect's connections share: an answer comes on another connection than its question went out on.
 pub(crate) struct Compat {
@@ -195,7 +192,8 @@ mod tests {
     use super::*;
 
     fn dialect(limits: Limits) -> (Compat, Principal) {
-        let start = Box::new(|_, _| Box::pin(async { Err("nobody".to_owned()) }) as Handling<_>);
+        let start =
+            Box::new(|_, _| Box::pin(async { Err("nobody".to_owned()) }) as crate::server::Handling<_>);
         (Compat::new(limits, start), Principal::anybody())
     }
 

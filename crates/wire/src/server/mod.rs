@@ -4,7 +4,6 @@
 //! - `stream`: what it is made of, plain or under TLS.
 //! - `door`: who is let in, and who no more.
 //! - `assets`: files that it gives as they are.
-//! - `handler`: paths that the program around it answers.
 //! - `routes`: which request means what.
 //! - `sign_in`: a browser's cookie in place of its token.
 //! - `bridge`: requests to the hub and answers back.
@@ -14,12 +13,12 @@ mod assets;
 mod bridge;
 mod connection;
 mod door;
-mod handler;
 mod routes;
 mod sign_in;
 mod stream;
 mod told;
 
+use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -28,8 +27,6 @@ pub use assets::Asset;
 pub use bridge::{Bridge, Line};
 pub(crate) use connection::STREAM_HEAD;
 pub use door::{Changed, Door};
-use handler::Handler;
-pub(crate) use handler::Handling;
 use hub::Principal;
 pub use routes::clock;
 pub(crate) use routes::{check_origin, no_token, response};
@@ -40,7 +37,7 @@ pub use told::Told;
 use crate::Tls;
 use crate::auth::{Attempts, Passes};
 use crate::compat::{self, Compat};
-use crate::http::{RequestLimits, Response};
+use crate::http::{Head, RequestLimits, Response};
 use crate::listener::{FAREWELL, UnixSocket, stdio, unix};
 
 /// What a server takes.
@@ -136,6 +133,15 @@ impl Limits {
     }
 }
 
+/// What a handler comes to.
+pub type Handling<T> = Pin<Box<dyn Future<Output = T> + Send>>;
+
+/// Answers requests in place of the server: whoever asks has been admitted, and the body is text.
+pub type Handler = Box<dyn Fn(Principal, String) -> Handling<Response> + Send + Sync>;
+
+/// Starts a session for what was asked and by whom; its id, or why none began.
+pub type StartSession = Box<dyn Fn(String, Option<String>) -> Handling<Result<String, String>> + Send + Sync>;
+
 /// What all connections share.
 pub struct Server {
     /// The way to the hub.
@@ -150,7 +156,7 @@ pub struct Server {
     /// The manifest, signed, for those who ask for it so.
     pub signed_manifest: Option<String>,
     pub(crate) compat: Option<Arc<Compat>>,
-    handlers: Vec<Handler>,
+    handlers: Vec<(&'static str, Handler)>,
     assets: Vec<Asset>,
     tls: Option<Tls>,
     passes: Passes,
@@ -201,33 +207,23 @@ impl Server {
         self
     }
 
-    /// With the dialect of AAEP's own packages, which know no handshake. They let people ask for something: `start` takes
-    /// what was asked and by whom, and gives the id of the session that began, or why none did.
+    /// With the dialect of AAEP's own packages, which know no handshake and let people ask for something.
     #[must_use]
-    pub fn with_compat<F>(
-        mut self,
-        start: impl Fn(String, Option<String>) -> F + Send + Sync + 'static,
-    ) -> Self
-    where
-        F: Future<Output = Result<String, String>> + Send + 'static,
-    {
-        let start = Box::new(move |text, user| Box::pin(start(text, user)) as Handling<_>);
+    pub fn with_compat(mut self, start: StartSession) -> Self {
         self.compat = Some(Arc::new(Compat::new(self.limits.dialect, start)));
         self
     }
 
-    /// With a handler for `POST` requests to a path. Whoever asks has been admitted, and the body is text.
+    /// With a handler for `POST` requests to a path.
     #[must_use]
-    pub fn with_handler<F>(
-        mut self,
-        path: &'static str,
-        answer: impl Fn(Principal, String) -> F + Send + Sync + 'static,
-    ) -> Self
-    where
-        F: Future<Output = Response> + Send + 'static,
-    {
-        self.handlers.push(Handler::new(path, answer));
+    pub fn with_handler(mut self, path: &'static str, handler: Handler) -> Self {
+        self.handlers.push((path, handler));
         self
+    }
+
+    /// The handler that a request is for, and its path.
+    fn handler(&self, head: &Head) -> Option<&(&'static str, Handler)> {
+        self.handlers.iter().find(|(path, _)| *path == head.path)
     }
 
     /// With files to give: the listening page.

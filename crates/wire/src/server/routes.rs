@@ -18,8 +18,7 @@ use crate::listener::{refusal, rejected};
 use crate::observe::Exposition;
 
 pub(super) async fn answer(server: &Server, head: &Head, body: Vec<u8>, peer: IpAddr) -> Reply {
-    let mounted = server.handlers.iter().find(|handler| handler.path == head.path);
-    let asked = server.bridge.observe().request(head, mounted.map(|handler| handler.path));
+    let asked = server.bridge.observe().request(head, server.handler(head).map(|(path, _)| *path));
     let reply = routed(server, head, body, peer).await.unwrap_or_else(Reply::Whole);
     asked.answered(match &reply {
         Reply::Whole(response) => response.status.line().0,
@@ -73,11 +72,9 @@ async fn routed(server: &Server, head: &Head, body: Vec<u8>, peer: IpAddr) -> Re
             compat::Routed::Socket(upgrade) => Reply::CompatSocket(upgrade),
         });
     }
-    if let Some(handler) = server.handlers.iter().find(|handler| handler.path == head.path)
-        && head.method == Method::Post
-    {
+    if let (Method::Post, Some((_, handler))) = (head.method, server.handler(head)) {
         none(head)?;
-        return whole((handler.answer)(who, text(body)?).await);
+        return whole(handler(who, text(body)?).await);
     }
     let key = head.header("idempotency-key").map(str::to_owned);
     let (command, made) = match (head.method, parts.as_slice()) {
