@@ -1,7 +1,5 @@
 //! Who is heard, as far as that is known.
 
-use seal::UnixMillis;
-
 use super::{Ear, NotAnswered};
 use crate::Standing;
 

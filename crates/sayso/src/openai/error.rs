@@ -1,7 +1,5 @@
 //! Why a loop came to nothing.
 
-use std::fmt;
-
 use crate::session::{Cause, Failure};
 
 /// Why there is no answer. Where [`Agent::run`](super::Agent::run) had the session, listeners have been told the same.
@@ -16,16 +14,20 @@ use crate::session::{Cause, Failure};
 /// # Ok(())
 /// # }
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// Nothing could be said: the person stopped the session, or the hub is not there.
-    Session(crate::Error),
+    #[error(transparent)]
+    Session(#[from] crate::Error),
     /// The agent is not set up as it must be; nothing was sent.
+    #[error("the agent is not set up as it must be: {0}")]
     Setup(String),
     /// The endpoint cannot be reached.
+    #[error("the endpoint cannot be reached: {0}")]
     Unreachable(String),
     /// The endpoint said no.
+    #[error("{}: {says}", refusal(*status))]
     Refused {
         /// The status, if it was not in the middle of an answer.
         status: Option<u16>,
@@ -33,16 +35,22 @@ pub enum Error {
         says: String,
     },
     /// The endpoint began no answer in time.
+    #[error("the endpoint began no answer in time")]
     Silent,
     /// The endpoint stopped in the middle of an answer, and the connection stayed open.
+    #[error("the endpoint stopped in the middle of its answer")]
     Stalled,
     /// The connection ended in the middle of an answer.
+    #[error("the connection ended in the middle of the answer")]
     CutOff,
     /// What the endpoint sends is not what it should be.
+    #[error("the endpoint sent what it should not: {0}")]
     Malformed(String),
     /// The endpoint sends more than is taken: bytes of a line or of an answer, or calls of tools.
+    #[error("the endpoint sends more than is taken: {0}")]
     TooMuch(&'static str),
     /// The model wanted tools again and again.
+    #[error("the model wanted tools {0} times and gave no answer")]
     TooManyRounds(usize),
 }
 
@@ -106,32 +114,9 @@ impl Error {
     }
 }
 
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Session(error) => error.fmt(f),
-            Self::Setup(why) => write!(f, "the agent is not set up as it must be: {why}"),
-            Self::Unreachable(why) => write!(f, "the endpoint cannot be reached: {why}"),
-            Self::Refused { status: Some(status), says } => {
-                write!(f, "the endpoint refused with {status}: {says}")
-            }
-            Self::Refused { status: None, says } => write!(f, "the endpoint gave up its answer: {says}"),
-            Self::Silent => f.write_str("the endpoint began no answer in time"),
-            Self::Stalled => f.write_str("the endpoint stopped in the middle of its answer"),
-            Self::CutOff => f.write_str("the connection ended in the middle of the answer"),
-            Self::Malformed(why) => write!(f, "the endpoint sent what it should not: {why}"),
-            Self::TooMuch(what) => write!(f, "the endpoint sends more than is taken: {what}"),
-            Self::TooManyRounds(rounds) => {
-                write!(f, "the model wanted tools {rounds} times and gave no answer")
-            }
-        }
-    }
-}
-
-impl std::error::Error for Error {}
-
-impl From<crate::Error> for Error {
-    fn from(error: crate::Error) -> Self {
-        Self::Session(error)
+fn refusal(status: Option<u16>) -> String {
+    match status {
+        Some(status) => format!("the endpoint refused with {status}"),
+        None => "the endpoint gave up its answer".to_owned(),
     }
 }
