@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use wire::observe::{Format, Kind, Level, Log, LogLimits, Observe};
+use wire::observe::{Format, Level, Log, LogLimits, Observe, record};
 
 use crate::print::{in_words, tell};
 
@@ -18,33 +18,35 @@ pub(crate) struct Watching {
 
 impl Watching {
     pub(crate) fn start(&self) -> Result<Arc<Observe>, String> {
-        if self.log_level == Level::Trace {
+        if self.log_level == Level::TRACE {
             tell("WARNING: --log-level trace writes everything that agents and people say into the log");
         }
-        let cannot = |error: std::io::Error| format!("cannot start a thread: {}", in_words(&error));
+        let cannot = |error: std::io::Error| format!("cannot start the log: {}", in_words(&error));
         let log = Log::start(self.log_level, self.log_format, LogLimits::default()).map_err(cannot)?;
         Ok(Arc::new(Observe::new(log)))
     }
 }
 
-/// The first line of the log.
-pub(crate) fn started(observe: &Observe, wires: &str, data: &str) {
-    let process = std::process::id().to_string();
-    let version = env!("CARGO_PKG_VERSION");
-    let fields = [("version", version), ("process", &process), ("wires", wires), ("data", data)];
-    observe.log.entry(Level::Info, Kind::Started, &fields);
+/// Writes the first line of the log.
+pub(crate) fn started(wires: &str, data: &str) {
+    record::started(env!("CARGO_PKG_VERSION"), std::process::id(), wires, data);
 }
 
-/// The last.
+/// Writes the last line of the log.
 pub(crate) fn stopping(observe: &Observe) {
-    observe.log.entry(Level::Info, Kind::Stopping, &[]);
+    record::stopping();
     observe.close();
 }
 
 fn level(word: &str) -> Result<Level, &'static str> {
-    Level::parse(word).ok_or("it is error, warn, info, debug or trace")
+    let level = word.parse().ok().filter(|_| word.bytes().all(|letter| letter.is_ascii_lowercase()));
+    level.ok_or("it is error, warn, info, debug or trace")
 }
 
 fn format(word: &str) -> Result<Format, &'static str> {
-    Format::parse(word).ok_or("it is text or json")
+    match word {
+        "text" => Ok(Format::Text),
+        "json" => Ok(Format::Json),
+        _ => Err("it is text or json"),
+    }
 }

@@ -1,32 +1,43 @@
-//! How many secrets were taken out stands in the agent's own log, and nothing else of them.
+//! The agent's own log says how many secrets were removed, and nothing else about them.
 
 #![cfg(feature = "embedded")]
 #![allow(clippy::unwrap_used, reason = "a test says what went wrong by panicking")]
 
+use std::fmt;
 use std::sync::Mutex;
 
-struct Kept(Mutex<Vec<String>>);
+use tracing::field::{Field, Visit};
+use tracing::{Event, Subscriber};
+use tracing_subscriber::Layer;
+use tracing_subscriber::layer::{Context, SubscriberExt as _};
 
-static KEPT: Kept = Kept(Mutex::new(Vec::new()));
+static LINES: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
-impl log::Log for Kept {
-    fn enabled(&self, _: &log::Metadata<'_>) -> bool {
-        true
+/// Keeps the events of the crate `sayso`, and checks that no event at all tells a secret.
+struct Kept;
+
+struct Line(String);
+
+impl Visit for Line {
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        self.0.push_str(&format!(" {}={value:?}", field.name()));
     }
+}
 
-    fn log(&self, record: &log::Record<'_>) {
-        if record.target().starts_with("sayso") {
-            self.0.lock().unwrap().push(format!("{} {}", record.level(), record.args()));
+impl<S: Subscriber> Layer<S> for Kept {
+    fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
+        let mut line = Line(event.metadata().level().to_string());
+        event.record(&mut line);
+        assert!(!line.0.contains("hunter2") && !line.0.contains("4111"), "{}", line.0);
+        if event.metadata().module_path().is_some_and(|path| path.starts_with("sayso::")) {
+            LINES.lock().unwrap().push(line.0);
         }
     }
-
-    fn flush(&self) {}
 }
 
 #[tokio::test]
 async fn the_count_of_a_session_is_in_the_log() {
-    log::set_logger(&KEPT).unwrap();
-    log::set_max_level(log::LevelFilter::Trace);
+    tracing::subscriber::set_global_default(tracing_subscriber::registry().with(Kept)).unwrap();
     let hub = sayso::Hub::embedded().open().unwrap();
     let quiet = hub.session("Nothing to hide.").start().await.unwrap();
     quiet.finish("Done.").await.unwrap();
@@ -36,6 +47,7 @@ async fn the_count_of_a_session_is_in_the_log() {
     session.finish("Done.").await.unwrap();
     assert_eq!(hub.redacted(), 3);
     hub.close().await;
-    let kept = KEPT.0.lock().unwrap();
-    assert_eq!(*kept, [format!("INFO {id}: 3 secrets were taken out of what people heard")]);
+    let lines = LINES.lock().unwrap();
+    let line = format!("INFO message=secrets were removed from what people heard session={id} redacted=3");
+    assert_eq!(*lines, [line]);
 }

@@ -139,7 +139,7 @@ fn serve(config: &Config, watching: &Watching) -> Result<(), String> {
         let stopped = stopped();
         let unix = unix(config)?;
         tell(&format!("listening on {scheme}://{address}"));
-        watching::started(&observe, &wires(config).join(","), &kept(config));
+        watching::started(&wires(config).join(","), &kept(config));
         let beats = async {
             let mut every = tokio::time::interval(config.heartbeat);
             loop {
@@ -170,7 +170,7 @@ fn serve(config: &Config, watching: &Watching) -> Result<(), String> {
         let enough = async {
             tokio::select! {
                 () = stopped => {}
-                () = reload.run(&server, &observe) => {}
+                () = reload.run(&server) => {}
             }
         };
         tokio::pin!(parent);

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use wire::auth::Tokens;
-use wire::observe::{Kind, Level, Observe};
+use wire::observe::record;
 use wire::{Server, Tls};
 
 /// Where things are read again from.
@@ -26,38 +26,30 @@ impl Reload {
     }
 
     /// Reads again whenever it is told to. Ends when that was the terminal's last word, which is a wish to stop.
-    pub(super) async fn run(mut self, server: &Server, observe: &Observe) {
+    pub(super) async fn run(mut self, server: &Server) {
         let Some(mut signals) = self.signals.take() else { return std::future::pending().await };
         while signals.recv().await.is_some() {
             if self.terminals.iter().zip(terminals()).any(|(before, now)| *before && !now) {
                 return;
             }
-            self.again(server, observe).await;
+            self.again(server).await;
         }
         std::future::pending::<()>().await;
     }
 
-    async fn again(&self, server: &Server, observe: &Observe) {
+    async fn again(&self, server: &Server) {
         if self.tokens.is_none() && self.tls.is_none() {
-            let why = "this hub has no file of tokens and no certificate";
-            observe.log.entry(Level::Info, Kind::Reloaded, &[("what", "nothing"), ("why", why)]);
+            record::reloaded_nothing("nothing", "this hub has no file of tokens and no certificate");
         }
         if let Some(path) = self.tokens.clone() {
             match read(move || Tokens::load(&path)).await {
                 Ok(tokens) => {
                     let changed = server.know(tokens).await;
-                    let [known, added, removed] =
-                        [changed.known, changed.added, changed.removed].map(|count| count.to_string());
-                    let level = if changed.known == 0 { Level::Warn } else { Level::Info };
-                    let fields = [
-                        ("what", "tokens"),
-                        ("known", known.as_str()),
-                        ("added", &added),
-                        ("removed", &removed),
-                    ];
-                    observe.log.entry(level, Kind::Reloaded, &fields);
+                    let line =
+                        if changed.known == 0 { record::reloaded_no_tokens } else { record::reloaded_tokens };
+                    line("tokens", changed.known, changed.added, changed.removed);
                 }
-                Err(why) => failed(observe, "tokens", &why),
+                Err(why) => failed("tokens", &why),
             }
         }
         if let Some((shown, certificate, key)) = &self.tls {
@@ -65,9 +57,9 @@ impl Reload {
             match read(move || Tls::load(&certificate, &key)).await {
                 Ok(tls) => {
                     shown.replace(&tls);
-                    observe.log.entry(Level::Info, Kind::Reloaded, &[("what", "certificate")]);
+                    record::reloaded("certificate");
                 }
-                Err(why) => failed(observe, "certificate", &why),
+                Err(why) => failed("certificate", &why),
             }
         }
     }
@@ -81,9 +73,8 @@ async fn read<T: Send + 'static, E: std::fmt::Display + Send + 'static>(
     done.map_err(|error| error.to_string())
 }
 
-fn failed(observe: &Observe, what: &str, why: &str) {
-    let fields = [("what", what), ("why", why), ("so", "what was read before stays in force")];
-    observe.log.entry(Level::Error, Kind::ReloadFailed, &fields);
+fn failed(what: &'static str, why: &str) {
+    record::reload_failed(what, why, "what was read before stays in force");
 }
 
 /// Which of input, output and error are terminals. One that was and is no more has been closed.

@@ -301,7 +301,7 @@ impl Desk {
         let Some((id, live)) = self.sessions.remove_entry(session) else { return };
         let redacted = live.track.redacted();
         if redacted > 0 {
-            log::info!("{id}: {redacted} secrets were taken out of what people heard");
+            tracing::info!(session = %id, redacted, "secrets were removed from what people heard");
         }
         self.over.push(id.clone());
         for job in live.waiting {

@@ -8,7 +8,7 @@ use journal::stored::{Alive, Remembered, StoredDecision, StoredEvent, StoredSess
 use journal::{Entry, Error, Journal, Position, Retention, Trimmed};
 use seal::UnixMillis;
 
-use super::{Kind, Level, Observe};
+use super::{Observe, record};
 
 /// How often its size is looked at, at most.
 const SIZED: Duration = Duration::from_secs(1);
@@ -47,10 +47,7 @@ impl Journal for Watched {
             let now = begun_at.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs();
             storage.last_failure.set(usize::try_from(now).unwrap_or(usize::MAX));
         }
-        if self.observe.log.is_on(Level::Debug) {
-            let fields = [("entries", &*batch.len().to_string()), ("micros", &took.as_micros().to_string())];
-            self.observe.log.entry(Level::Debug, Kind::Commit, &fields);
-        }
+        record::commit(batch.len(), took.as_micros());
         if self.sized.elapsed() >= SIZED {
             self.sized = Instant::now();
             size(self.inner.as_mut(), &self.observe);

@@ -1,55 +1,28 @@
-//! The log: one line an entry, on standard error.
+//! The log: one line for each event of [`record`], on standard error.
 //!
-//! A line is made where something happens and written by a thread of its own, through a queue with an end: a reader of
-//! standard error that has stopped reading holds up nobody. Of each kind only so many lines are written in a window of time; what
-//! was left out is counted, and said.
+//! [`record`] emits `tracing` events, and [`LogLayer`] writes those and no others: records of other crates never reach this
+//! log. A line is formatted where something happens and written by a thread of its own, through a bounded queue: a reader of
+//! standard error that has stopped reading blocks nobody. Of each kind only so many lines are written in a window of time. Lines
+//! that were left out are counted, and a line says how many.
 
-use std::fmt::Write as _;
-use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
-use std::sync::{Mutex, PoisonError};
+use std::collections::BTreeMap;
+use std::fmt::{self, Write as _};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use hub::watch::Count;
 use seal::json::Writer;
 use seal::{Timestamp, harmless};
+use tracing::field::{Field, Visit};
+use tracing::{Dispatch, Event, Level, Subscriber};
+use tracing_subscriber::Layer;
+use tracing_subscriber::filter::{FilterExt as _, LevelFilter, filter_fn};
+use tracing_subscriber::layer::{Context, SubscriberExt as _};
 
-/// How much is logged.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Level {
-    /// Something is broken.
-    Error,
-    /// Something was refused or lost.
-    Warn,
-    /// What happens, by ids.
-    Info,
-    /// Every request and commit.
-    Debug,
-    /// What agents and people say, too.
-    Trace,
-}
+use super::record::{self, LEFT_OUT};
 
-impl Level {
-    /// All five, the gravest first.
-    pub const ALL: [Self; 5] = [Self::Error, Self::Warn, Self::Info, Self::Debug, Self::Trace];
-
-    /// The word for it.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Error => "error",
-            Self::Warn => "warn",
-            Self::Info => "info",
-            Self::Debug => "debug",
-            Self::Trace => "trace",
-        }
-    }
-
-    /// The level of that word.
-    pub fn parse(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|level| level.word() == word)
-    }
-}
-
-/// How a line looks.
+/// The format of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     /// Time, level, kind, and `name=value`.
@@ -58,76 +31,12 @@ pub enum Format {
     Json,
 }
 
-impl Format {
-    /// The format of that word.
-    pub fn parse(word: &str) -> Option<Self> {
-        match word {
-            "text" => Some(Self::Text),
-            "json" => Some(Self::Json),
-            _ => None,
-        }
-    }
-}
-
-macro_rules! kinds {
-    ($($name:ident $word:literal $meaning:literal),* $(,)?) => {
-        /// What a line is about.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        #[non_exhaustive]
-        pub enum Kind { $(#[doc = $meaning] $name),* }
-
-        impl Kind {
-            /// All of them.
-            pub const ALL: &[Self] = &[$(Self::$name),*];
-
-            /// The word for it.
-            pub fn word(self) -> &'static str {
-                match self { $(Self::$name => $word),* }
-            }
-
-            /// What it means.
-            pub fn meaning(self) -> &'static str {
-                match self { $(Self::$name => $meaning),* }
-            }
-        }
-    };
-}
-
-kinds! {
-    Started "started" "The hub has begun.",
-    Stopping "stopping" "The hub ends.",
-    Reloaded "reloaded" "Tokens or the certificate were read again.",
-    ReloadFailed "reload.failed" "They could not be read again; what was read before stays in force.",
-    SessionStarted "session.started" "An agent has started a session.",
-    SessionEnded "session.ended" "A session has ended.",
-    SubscriptionOpened "subscription.opened" "A subscription was accepted.",
-    SubscriptionClosed "subscription.closed" "A subscription is closed.",
-    SubscriptionRejected "subscription.rejected" "A subscription was rejected, with its reason code.",
-    ListenerJoined "listener.joined" "A connection listens.",
-    ListenerLeft "listener.left" "A connection listens no more.",
-    ListenerSlow "listener.slow" "A listener could not keep up and was let go.",
-    ListenerGap "listener.gap" "A listener came back too late to be told all that it missed.",
-    QuestionAsked "question.asked" "An agent has asked.",
-    QuestionResolved "question.resolved" "A question was resolved; by what, not how.",
-    ReplyRefused "reply.refused" "A reply was not taken.",
-    RuleBroken "rule.broken" "What an agent said was refused; these rules say so.",
-    Unsaid "hub.unsaid" "What the hub itself had to say was refused by these rules.",
-    StorageFailed "storage.failed" "A turn could not be stored, so nothing of it happened.",
-    StorageGood "storage.good" "The disk takes writes again.",
-    LimitHit "limit.hit" "Somebody asked for more than a limit allows.",
-    LoginRefused "login.refused" "A request without a token that is known.",
-    Request "request" "A request was answered.",
-    Commit "commit" "A turn was written.",
-    Said "said" "What was said, as it came.",
-    LeftOut "log.left_out" "So many lines of a kind were left out.",
-}
-
 /// How much is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LogLimits {
     /// Lines of one kind in a window.
     pub lines_of_a_kind: u64,
-    /// How long the window is.
+    /// The length of the window.
     pub window: Duration,
     /// Lines that wait to be written.
     pub queue: usize,
@@ -141,21 +50,81 @@ impl Default for LogLimits {
     }
 }
 
-/// The log.
-#[derive(Debug)]
+/// A handle to the log of this process. The default one belongs to no log.
+#[derive(Clone, Debug, Default)]
 pub struct Log {
-    level: Option<Level>,
+    written: Option<Arc<LogWriter>>,
+    says: bool,
+}
+
+impl Log {
+    /// Starts the log of this process on standard error, up to this level. A process has one log.
+    pub fn start(level: Level, format: Format, limits: LogLimits) -> std::io::Result<Self> {
+        let (log, dispatch) = Self::to(level, format, limits, std::io::stderr())?;
+        tracing::dispatcher::set_global_default(dispatch).map_err(std::io::Error::other)?;
+        Ok(log)
+    }
+
+    fn to(
+        level: Level,
+        format: Format,
+        limits: LogLimits,
+        to: impl std::io::Write + Send + 'static,
+    ) -> std::io::Result<(Self, Dispatch)> {
+        let (lines, queue) = sync_channel(limits.queue);
+        std::thread::Builder::new().name("log".to_owned()).spawn(move || write(&queue, to))?;
+        let writer =
+            LogWriter { format, limits, windows: Mutex::default(), lines, left_out: Count::default() };
+        let writer = Arc::new(writer);
+        let ours = filter_fn(|metadata| metadata.target() == record::TARGET);
+        let filtered = LogLayer(writer.clone()).with_filter(ours.and(LevelFilter::from_level(level)));
+        let dispatch = Dispatch::new(tracing_subscriber::registry().with(filtered));
+        Ok((Self { written: Some(writer), says: level == Level::TRACE }, dispatch))
+    }
+
+    /// Whether the log holds what agents and people say.
+    pub(super) fn says(&self) -> bool {
+        self.says
+    }
+
+    /// Lines that were left out, because there were too many or the queue was full.
+    pub(super) fn left_out(&self) -> u64 {
+        self.written.as_ref().map_or(0, |log| log.left_out.get())
+    }
+
+    /// Writes how many lines were left out of windows that are over.
+    pub(super) fn tick(&self) {
+        if let Some(log) = &self.written {
+            log.close_windows(log.limits.window);
+        }
+    }
+
+    /// Writes how many lines were left out, and waits a moment until everything is written.
+    pub(super) fn close(&self) {
+        let Some(log) = &self.written else { return };
+        log.close_windows(Duration::ZERO);
+        let (done, written) = sync_channel(1);
+        if log.lines.try_send(Line::Flush(done)).is_ok() {
+            let _ = written.recv_timeout(Duration::from_secs(1));
+        }
+    }
+}
+
+/// Writes lines, within limits.
+#[derive(Debug)]
+struct LogWriter {
     format: Format,
     limits: LogLimits,
-    windows: Mutex<Vec<Window>>,
-    lines: Option<SyncSender<Line>>,
+    /// By kind.
+    windows: Mutex<BTreeMap<&'static str, Window>>,
+    lines: SyncSender<Line>,
     left_out: Count,
 }
 
 #[derive(Debug)]
 enum Line {
     Text(String),
-    /// All that came before is written when this is answered.
+    /// Everything before it is written when this is answered.
     Flush(SyncSender<()>),
 }
 
@@ -167,53 +136,36 @@ struct Window {
     left_out: u64,
 }
 
-impl Log {
-    /// One that says nothing.
-    pub fn silent() -> Self {
-        Self::made(None, Format::Text, LogLimits::default(), None)
+impl Window {
+    fn new() -> Self {
+        Self { begun: Instant::now(), lines: 0, left_out: 0 }
     }
 
-    /// One on standard error, up to this level.
-    pub fn start(level: Level, format: Format, limits: LogLimits) -> std::io::Result<Self> {
-        Self::to(level, format, limits, std::io::stderr())
-    }
-
-    fn to(
-        level: Level,
-        format: Format,
-        limits: LogLimits,
-        to: impl std::io::Write + Send + 'static,
-    ) -> std::io::Result<Self> {
-        let (lines, inbox) = sync_channel(limits.queue);
-        std::thread::Builder::new().name("log".to_owned()).spawn(move || write(&inbox, to))?;
-        Ok(Self::made(Some(level), format, limits, Some(lines)))
-    }
-
-    fn made(
-        level: Option<Level>,
-        format: Format,
-        limits: LogLimits,
-        lines: Option<SyncSender<Line>>,
-    ) -> Self {
-        let fresh = Window { begun: Instant::now(), lines: 0, left_out: 0 };
-        let windows = Mutex::new(vec![fresh; Kind::ALL.len()]);
-        Self { level, format, limits, windows, lines, left_out: Count::default() }
-    }
-
-    /// Whether entries of this level are written.
-    pub fn is_on(&self, level: Level) -> bool {
-        self.level.is_some_and(|most| level <= most)
-    }
-
-    /// Writes an entry, unless there were too many of its kind.
-    pub fn entry(&self, level: Level, kind: Kind, fields: &[(&str, &str)]) {
-        if !self.is_on(level) {
-            return;
+    /// Starts again if its time is over, and returns how many lines were left out until then.
+    fn close(&mut self, length: Duration) -> u64 {
+        if self.begun.elapsed() < length {
+            return 0;
         }
+        std::mem::replace(self, Self::new()).left_out
+    }
+}
+
+/// Hands events to the writer.
+struct LogLayer(Arc<LogWriter>);
+
+impl<S: Subscriber> Layer<S> for LogLayer {
+    fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
+        self.0.event(event);
+    }
+}
+
+impl LogWriter {
+    fn event(&self, event: &Event<'_>) {
+        let kind = event.metadata().name();
         let missed = {
             let mut windows = self.windows.lock().unwrap_or_else(PoisonError::into_inner);
-            let Some(window) = windows.get_mut(kind as usize) else { return };
-            let missed = window.turn(self.limits.window);
+            let window = windows.entry(kind).or_insert_with(Window::new);
+            let missed = window.close(self.limits.window);
             window.lines += 1;
             if window.lines > self.limits.lines_of_a_kind {
                 window.left_out += 1;
@@ -222,97 +174,86 @@ impl Log {
             }
             missed
         };
-        self.tell_left_out(kind, missed);
-        self.write(level, kind, fields);
+        self.write_left_out(kind, missed);
+        let mut fields = Fields { limit: self.limits.value, list: Vec::new() };
+        event.record(&mut fields);
+        self.write(*event.metadata().level(), kind, &fields.list);
     }
 
-    /// Lines that were left out, because there were too many or nobody took them.
-    pub fn left_out(&self) -> u64 {
-        self.left_out.get()
-    }
-
-    /// Says what was left out of windows that are over.
-    pub fn tick(&self) {
-        self.turn_all(self.limits.window);
-    }
-
-    /// Says what was left out, and waits until everything is written, but not for long.
-    pub fn close(&self) {
-        self.turn_all(Duration::ZERO);
-        let Some(lines) = &self.lines else { return };
-        let (done, written) = sync_channel(1);
-        if lines.try_send(Line::Flush(done)).is_ok() {
-            let _ = written.recv_timeout(Duration::from_secs(1));
-        }
-    }
-
-    fn turn_all(&self, length: Duration) {
-        for kind in Kind::ALL {
-            let missed = {
-                let mut windows = self.windows.lock().unwrap_or_else(PoisonError::into_inner);
-                windows.get_mut(*kind as usize).map_or(0, |window| window.turn(length))
-            };
-            self.tell_left_out(*kind, missed);
-        }
-    }
-
-    fn tell_left_out(&self, kind: Kind, missed: u64) {
-        if missed > 0 {
-            self.write(Level::Warn, Kind::LeftOut, &[("of", kind.word()), ("lines", &missed.to_string())]);
-        }
-    }
-
-    fn write(&self, level: Level, kind: Kind, fields: &[(&str, &str)]) {
-        let Some(lines) = self.lines.as_ref().filter(|_| self.is_on(level)) else { return };
-        let line = self.line(level, kind, fields);
-        if let Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) = lines.try_send(Line::Text(line)) {
-            self.left_out.add(1);
-            // Said with the next of its kind that finds a place.
+    fn close_windows(&self, length: Duration) {
+        let missed: Vec<_> = {
             let mut windows = self.windows.lock().unwrap_or_else(PoisonError::into_inner);
-            if let Some(window) = windows.get_mut(kind as usize) {
-                window.left_out += 1;
-            }
+            windows.iter_mut().map(|(kind, window)| (*kind, window.close(length))).collect()
+        };
+        for (kind, missed) in missed {
+            self.write_left_out(kind, missed);
         }
     }
 
-    fn line(&self, level: Level, kind: Kind, fields: &[(&str, &str)]) -> String {
-        let time = now();
-        let fit = |value: &str| -> String {
-            let mut fit: String = value.chars().take(self.limits.value).collect();
-            if fit.len() < value.len() {
-                fit.push('…');
-            }
-            harmless(&fit, |c| format!("\\u{{{c:x}}}"))
-        };
-        match self.format {
-            Format::Text => {
-                let mut line = format!("{time} {} {}", level.word(), kind.word());
-                for (name, value) in fields {
-                    let value = fit(value);
+    fn write_left_out(&self, kind: &'static str, missed: u64) {
+        if missed > 0 {
+            let (name, message) = LEFT_OUT;
+            let fields =
+                [("message", message.to_owned()), ("of", kind.to_owned()), ("lines", missed.to_string())];
+            self.write(Level::WARN, name, &fields);
+        }
+    }
+
+    fn write(&self, level: Level, kind: &'static str, fields: &[(&'static str, String)]) {
+        let line = self.format.line(level, kind, fields);
+        if self.lines.try_send(Line::Text(line)).is_err() {
+            self.left_out.add(1);
+            // Written with the next line of its kind that finds a place.
+            let mut windows = self.windows.lock().unwrap_or_else(PoisonError::into_inner);
+            windows.entry(kind).or_insert_with(Window::new).left_out += 1;
+        }
+    }
+}
+
+/// The fields of an event, cut to the limit and fit for a terminal.
+struct Fields {
+    limit: usize,
+    list: Vec<(&'static str, String)>,
+}
+
+impl Visit for Fields {
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        let whole = format!("{value:?}");
+        let mut value: String = whole.chars().take(self.limit).collect();
+        if value.len() < whole.len() {
+            value.push('…');
+        }
+        self.list.push((field.name(), harmless(&value, |c| format!("\\u{{{c:x}}}"))));
+    }
+}
+
+impl Format {
+    /// A line; the field `message` is for the JSON form only.
+    fn line(self, level: Level, kind: &str, fields: &[(&'static str, String)]) -> String {
+        let time = Timestamp::from_unix_millis(SystemTime::now().into());
+        let time = time.map(|at| at.to_string()).unwrap_or_default();
+        let level = level.as_str().to_ascii_lowercase();
+        match self {
+            Self::Text => {
+                let mut line = format!("{time} {level} {kind}");
+                for (name, value) in fields.iter().filter(|(name, _)| *name != "message") {
                     let plain = !value.is_empty() && !value.contains([' ', '"', '=']);
                     let _ = if plain {
                         write!(line, " {name}={value}")
                     } else {
-                        write!(line, " {name}={}", quoted(&value))
+                        write!(line, " {name}=\"{}\"", value.replace('"', "\\\""))
                     };
                 }
                 line
             }
-            Format::Json => {
+            Self::Json => {
                 let mut writer = Writer::default();
                 writer.open_object();
-                for (name, value) in [
-                    ("time", &*time),
-                    ("level", level.word()),
-                    ("kind", kind.word()),
-                    ("message", kind.meaning()),
-                ] {
+                let head = [("time", time.as_str()), ("level", &level), ("kind", kind)];
+                let fields = fields.iter().map(|(name, value)| (*name, value.as_str()));
+                for (name, value) in head.into_iter().chain(fields) {
                     writer.key(name);
                     writer.text(value);
-                }
-                for (name, value) in fields {
-                    writer.key(name);
-                    writer.text(&fit(value));
                 }
                 writer.close_object();
                 writer.finish()
@@ -321,28 +262,8 @@ impl Log {
     }
 }
 
-impl Window {
-    /// Begins anew if its time is over; what was left out until then.
-    fn turn(&mut self, length: Duration) -> u64 {
-        if self.begun.elapsed() < length {
-            return 0;
-        }
-        let missed = self.left_out;
-        *self = Self { begun: Instant::now(), lines: 0, left_out: 0 };
-        missed
-    }
-}
-
-fn quoted(value: &str) -> String {
-    format!("\"{}\"", value.replace('"', "\\\""))
-}
-
-fn now() -> String {
-    Timestamp::from_unix_millis(SystemTime::now().into()).map(|at| at.to_string()).unwrap_or_default()
-}
-
-fn write(inbox: &Receiver<Line>, mut to: impl std::io::Write) {
-    for line in inbox {
+fn write(queue: &Receiver<Line>, mut to: impl std::io::Write) {
+    for line in queue {
         match line {
             // A reader that has gone is no reason to stop.
             Line::Text(text) => drop(writeln!(to, "{text}")),
@@ -383,69 +304,85 @@ mod tests {
 
     const HOURS: Duration = Duration::from_hours(10);
 
-    fn log(format: Format, limits: LogLimits) -> (Log, Paper) {
+    /// What the log holds after this.
+    fn written(format: Format, limits: LogLimits, what: impl FnOnce()) -> (String, u64) {
         let paper = Paper::default();
-        (Log::to(Level::Info, format, limits, paper.clone()).unwrap(), paper)
+        let (log, dispatch) = Log::to(Level::INFO, format, limits, paper.clone()).unwrap();
+        tracing::dispatcher::with_default(&dispatch, what);
+        log.close();
+        (paper.text(), log.left_out())
     }
 
     #[test]
     fn a_flood_is_cut_and_its_length_told() {
         let limits = LogLimits { lines_of_a_kind: 3, window: HOURS, ..LogLimits::default() };
-        let (log, paper) = log(Format::Text, limits);
-        for _ in 0..10 {
-            log.entry(Level::Warn, Kind::LoginRefused, &[]);
-        }
-        log.entry(Level::Info, Kind::SessionStarted, &[("session", "sess_1")]);
-        log.close();
-        let text = paper.text();
+        let (text, left_out) = written(Format::Text, limits, || {
+            for _ in 0..10 {
+                record::login_refused("/metrics");
+            }
+            record::session_started(record::Id("sess_1"));
+        });
         assert_eq!(text.matches(" login.refused").count(), 3, "{text}");
         assert!(text.contains(" warn log.left_out of=login.refused lines=7"), "{text}");
         assert!(text.contains(" info session.started session=sess_1"), "another kind is not touched: {text}");
-        assert_eq!(log.left_out(), 7);
+        assert_eq!(left_out, 7);
     }
 
     #[test]
     fn a_new_window_is_a_new_beginning() {
         let limits = LogLimits { lines_of_a_kind: 1, window: Duration::ZERO, ..LogLimits::default() };
-        let (log, paper) = log(Format::Text, limits);
-        for _ in 0..5 {
-            log.entry(Level::Info, Kind::SessionEnded, &[]);
-        }
-        log.close();
-        assert_eq!(paper.text().matches("session.ended").count(), 5);
+        let (text, _) = written(Format::Text, limits, || {
+            for _ in 0..5 {
+                record::session_ended(record::Id("sess_1"));
+            }
+        });
+        assert_eq!(text.matches("session.ended").count(), 5);
     }
 
     #[test]
     fn what_is_foreign_cannot_make_a_line_or_move_the_cursor() {
         for format in [Format::Text, Format::Json] {
-            let (log, paper) = log(format, LogLimits::default());
-            log.entry(
-                Level::Info,
-                Kind::StorageFailed,
-                &[("error", "a\n2026 info b\u{1b}[2J\u{202e}\" c=d")],
-            );
-            log.close();
-            let text = paper.text();
+            let (text, _) = written(format, LogLimits::default(), || {
+                record::storage_failed("a\n2026 info b\u{1b}[2J\u{202e}\" c=d");
+            });
             assert_eq!(text.lines().count(), 1, "{text}");
             assert!(!text.trim_end().contains(|c: char| c.is_control() || c == '\u{202e}'), "{text}");
         }
     }
 
     #[test]
+    fn json_lines_say_what_their_kind_means() {
+        let (text, _) = written(Format::Json, LogLimits::default(), || {
+            record::session_started(record::Id("sess_1"));
+        });
+        let tail = r#""level":"info","kind":"session.started","message":"An agent has started a session.","session":"sess_1"}"#;
+        assert!(text.trim_end().ends_with(tail), "{text}");
+    }
+
+    #[test]
     fn below_its_level_nothing_is_written() {
-        let (log, paper) = log(Format::Text, LogLimits::default());
-        log.entry(Level::Debug, Kind::Request, &[]);
-        log.entry(Level::Trace, Kind::Said, &[("command", "secret")]);
-        log.close();
-        assert_eq!(paper.text(), "");
+        let (text, _) = written(Format::Text, LogLimits::default(), || {
+            record::request("GET", "/", 200);
+            record::said(&"secret");
+        });
+        assert_eq!(text, "");
+    }
+
+    #[test]
+    fn records_of_others_are_not_written() {
+        let (text, left_out) = written(Format::Text, LogLimits::default(), || {
+            tracing::error!("password: hunter2");
+            tracing::error!(target: "sayso", "password: hunter2");
+            tracing::error!(target: "sayso::log::more", "password: hunter2");
+        });
+        assert_eq!((text.as_str(), left_out), ("", 0));
     }
 
     #[test]
     fn a_long_value_is_cut() {
-        let (log, paper) = log(Format::Text, LogLimits { value: 5, ..LogLimits::default() });
-        log.entry(Level::Info, Kind::StorageFailed, &[("error", "abcdefgh")]);
-        log.close();
-        assert!(paper.text().trim_end().ends_with("error=abcde…"));
+        let limits = LogLimits { value: 5, ..LogLimits::default() };
+        let (text, _) = written(Format::Text, limits, || record::storage_failed("abcdefgh"));
+        assert!(text.trim_end().ends_with("error=abcde…"));
     }
 
     /// Takes nothing until it is let go.
@@ -466,10 +403,12 @@ mod tests {
     fn who_does_not_read_the_log_holds_up_nobody() {
         let (hold, held) = std::sync::mpsc::channel();
         let limits = LogLimits { queue: 2, ..LogLimits::default() };
-        let log = Log::to(Level::Info, Format::Text, limits, Stuck(held)).unwrap();
-        for _ in 0..100 {
-            log.entry(Level::Info, Kind::SessionStarted, &[]);
-        }
+        let (log, dispatch) = Log::to(Level::INFO, Format::Text, limits, Stuck(held)).unwrap();
+        tracing::dispatcher::with_default(&dispatch, || {
+            for _ in 0..100 {
+                record::session_started(record::Id("sess_1"));
+            }
+        });
         assert!(log.left_out() >= 97, "{}", log.left_out());
         drop(hold);
     }

@@ -1,7 +1,7 @@
 //! How an operator sees what the hub does. Nothing that an agent or a person said is in any of it, but for the log at `trace`.
 //!
 //! - [`Observe`]: the one thing that all parts of the wire tell what happens; it counts and logs.
-//! - [`Log`]: lines on standard error, bounded.
+//! - [`record`]: the events of the log; [`Log`]: lines on standard error, bounded.
 //! - `counters`, `histogram`: the wire's numbers; those of the hub are [`hub::Counters`].
 //! - `metrics`: all numbers as families, and as Prometheus text in `exposition`.
 //! - `journal`: a journal that is watched while it commits.
@@ -14,6 +14,7 @@ mod log;
 mod metrics;
 mod notes;
 mod process;
+pub mod record;
 mod route;
 
 use std::sync::{Arc, OnceLock};
@@ -21,7 +22,8 @@ use std::time::{Instant, SystemTime};
 
 pub(crate) use counters::{Sent, Wire};
 pub use exposition::Exposition;
-pub use log::{Format, Kind, Level, Log, LogLimits};
+pub use log::{Format, Log, LogLimits};
+pub use tracing::Level;
 
 use self::counters::Counters;
 use self::histogram::Histogram;
@@ -30,8 +32,7 @@ use crate::http::{Head, Response};
 /// What is told of everything that happens on the wire, and shows it to whoever runs the hub.
 #[derive(Debug)]
 pub struct Observe {
-    /// The log.
-    pub log: Log,
+    log: Log,
     counters: Counters,
     hub: OnceLock<Arc<hub::Counters>>,
     sent: OnceLock<Arc<Sent>>,
@@ -68,7 +69,7 @@ impl Default for Storage {
 
 impl Default for Observe {
     fn default() -> Self {
-        Self::new(Log::silent())
+        Self::new(Log::default())
     }
 }
 
@@ -129,7 +130,7 @@ impl Observe {
     pub(crate) fn unread(&self, response: &Response) {
         let status = response.status.line().0;
         self.counters.requests.one(&[route::UNREAD, class(status)]);
-        self.limit(status, route::UNREAD);
+        Self::limit(status, route::UNREAD);
     }
 
     /// A connection has come; whether there was a place for it.
@@ -137,7 +138,7 @@ impl Observe {
         self.counters.connections.add(1);
         if !place {
             self.counters.connections_refused.add(1);
-            self.log.entry(Level::Warn, Kind::LimitHit, &[("limit", "connections")]);
+            record::limit_hit("connections");
         }
     }
 
@@ -154,12 +155,12 @@ impl Observe {
 
     /// The hub is asked something. Only at `trace`, because it is what people and agents say.
     pub(crate) fn said(&self, command: &hub::command::Command) {
-        if self.log.is_on(Level::Trace) {
-            self.log.entry(Level::Trace, Kind::Said, &[("command", &format!("{command:?}"))]);
+        if self.log.says() {
+            record::said(command);
         }
     }
 
-    fn limit(&self, status: u16, route: &str) {
+    fn limit(status: u16, route: &'static str) {
         let limit = match status {
             408 => "time",
             413 => "body",
@@ -167,7 +168,7 @@ impl Observe {
             431 => "head",
             _ => return,
         };
-        self.log.entry(Level::Warn, Kind::LimitHit, &[("limit", limit), ("route", route)]);
+        record::limit_hit_on(limit, route);
     }
 }
 
@@ -183,19 +184,14 @@ impl Asked<'_> {
     pub(crate) fn answered(self, status: u16) {
         let Self { observe, route, method } = self;
         observe.counters.requests.one(&[route, class(status)]);
-        let text = status.to_string();
         match status {
             401 => {
                 observe.counters.logins_refused.add(1);
-                observe.log.entry(Level::Warn, Kind::LoginRefused, &[("route", route)]);
+                record::login_refused(route);
             }
-            _ => observe.limit(status, route),
+            _ => Observe::limit(status, route),
         }
-        observe.log.entry(
-            Level::Debug,
-            Kind::Request,
-            &[("method", method), ("route", route), ("status", &text)],
-        );
+        record::request(method, route, status);
     }
 }
 
