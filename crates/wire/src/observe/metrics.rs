@@ -31,157 +31,117 @@ pub(super) struct Sample {
 }
 
 pub(super) fn families(observe: &Observe) -> Vec<Family> {
-    let mut all = Vec::new();
-    let mut add = |name, help, value| all.push(Family { name, help, value });
-    add(
-        "sayso_build_info",
-        "The version that runs.",
-        Value::Gauge(vec![Sample {
-            labels: vec![("version", env!("CARGO_PKG_VERSION").to_owned())],
-            value: 1.0,
-        }]),
-    );
-    add("sayso_uptime_seconds", "Seconds since the start.", gauge(observe.begun.elapsed().as_secs()));
-    let begun = observe.begun_at.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    add("process_start_time_seconds", "When it started, in seconds since 1970.", gauge(begun.as_secs()));
+    let mut all = Families(Vec::new());
+    let version = vec![sample("version", env!("CARGO_PKG_VERSION"), 1)];
+    all.add("sayso_build_info", "The version that runs.", Value::Gauge(version));
+    all.gauge("sayso_uptime_seconds", "Seconds since the start.", observe.begun.elapsed().as_secs());
+    let begun = observe.begun_at.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs();
+    all.gauge("process_start_time_seconds", "When it started, in seconds since 1970.", begun);
     if let Some(bytes) = process::resident() {
-        add("process_resident_memory_bytes", "Memory in use.", gauge(bytes));
+        all.gauge("process_resident_memory_bytes", "Memory in use.", bytes);
     }
     if let Some(open) = process::descriptors() {
-        add("process_open_fds", "Open file descriptors.", gauge(open));
+        all.gauge("process_open_fds", "Open file descriptors.", open);
     }
     if let Some(hub) = observe.hub.get() {
-        add("sayso_turns", "Turns of the hub.", counter(hub.turns.get()));
-        add("sayso_events_published", "Events that are on disk.", counter(hub.events.get()));
-        add(
-            "sayso_events_refused",
-            "Rules that refused requests of agents broke, by rule.",
-            by(&hub.refused, &["rule"]),
-        );
-        add("sayso_sessions_started", "Sessions that were started.", counter(hub.sessions_started.get()));
-        add("sayso_sessions_ended", "Sessions that have ended.", counter(hub.sessions_ended.get()));
-        add("sayso_sessions_open", "Sessions that are open.", gauge(hub.sessions_open.get()));
-        add(
-            "sayso_subscriptions_accepted",
-            "Subscriptions that were accepted.",
-            counter(hub.subscriptions_accepted.get()),
-        );
-        add(
-            "sayso_subscriptions_rejected",
-            "Subscriptions that were rejected, by reason code.",
-            by(&hub.subscriptions_rejected, &["reason"]),
-        );
-        add("sayso_subscriptions_open", "Subscriptions that are open.", gauge(hub.subscriptions_open.get()));
+        all.hub(hub);
+    }
+    all.storage(observe);
+    all.wire(observe);
+    all.0
+}
+
+struct Families(Vec<Family>);
+
+impl Families {
+    fn add(&mut self, name: &'static str, help: &'static str, value: Value) {
+        self.0.push(Family { name, help, value });
+    }
+
+    fn counter(&mut self, name: &'static str, help: &'static str, count: u64) {
+        self.add(name, help, Value::Counter(vec![plain(count)]));
+    }
+
+    fn gauge(&mut self, name: &'static str, help: &'static str, value: u64) {
+        self.add(name, help, Value::Gauge(vec![plain(value)]));
+    }
+
+    fn by(&mut self, name: &'static str, help: &'static str, counts: &Labelled, labels: &[&'static str]) {
+        let samples = counts.all().into_iter().map(|(values, count)| Sample {
+            labels: labels.iter().copied().zip(values).collect(),
+            ..plain(count)
+        });
+        self.add(name, help, Value::Counter(samples.collect()));
+    }
+
+    fn hub(&mut self, hub: &hub::Counters) {
+        self.counter("sayso_turns", "Turns of the hub.", hub.turns.get());
+        self.counter("sayso_events_published", "Events that are on disk.", hub.events.get());
+        let help = "Rules that refused requests of agents broke, by rule.";
+        self.by("sayso_events_refused", help, &hub.refused, &["rule"]);
+        self.counter("sayso_sessions_started", "Sessions that were started.", hub.sessions_started.get());
+        self.counter("sayso_sessions_ended", "Sessions that have ended.", hub.sessions_ended.get());
+        self.gauge("sayso_sessions_open", "Sessions that are open.", hub.sessions_open.get());
+        let help = "Subscriptions that were accepted.";
+        self.counter("sayso_subscriptions_accepted", help, hub.subscriptions_accepted.get());
+        let help = "Subscriptions that were rejected, by reason code.";
+        self.by("sayso_subscriptions_rejected", help, &hub.subscriptions_rejected, &["reason"]);
+        self.gauge("sayso_subscriptions_open", "Subscriptions that are open.", hub.subscriptions_open.get());
         let outcomes = [("complete", &hub.resumes_complete), ("gap", &hub.resumes_gap)];
-        add(
-            "sayso_resumes",
-            "Listeners that came back: told all that they missed, or only the present.",
-            Value::Counter(
-                outcomes.into_iter().map(|(word, count)| sample("outcome", word, count.get())).collect(),
-            ),
-        );
-        add("sayso_questions_asked", "Questions that were asked.", counter(hub.questions_asked.get()));
-        add("sayso_questions_open", "Questions that are open.", gauge(hub.questions_open.get()));
-        add(
-            "sayso_questions_resolved",
-            "Questions that were resolved, by what and how.",
-            by(&hub.questions_resolved, &["by", "decision"]),
-        );
-        add(
-            "sayso_questions_extended",
-            "Times that a person was given more time.",
-            counter(hub.questions_extended.get()),
-        );
-        add(
-            "sayso_consents_spent",
-            "Accepted questions that were spent on a call.",
-            counter(hub.consents_spent.get()),
-        );
-        add(
-            "sayso_replies",
-            "Replies, by what came of them: taken, or why not.",
-            by(&hub.replies, &["verdict"]),
-        );
-        add("sayso_requests_full", "Requests refused because too much is open.", counter(hub.full.get()));
+        let outcomes = outcomes.map(|(word, count)| sample("outcome", word, count.get())).into();
+        let help = "Listeners that came back: told all that they missed, or only the present.";
+        self.add("sayso_resumes", help, Value::Counter(outcomes));
+        self.counter("sayso_questions_asked", "Questions that were asked.", hub.questions_asked.get());
+        self.gauge("sayso_questions_open", "Questions that are open.", hub.questions_open.get());
+        let help = "Questions that were resolved, by what and how.";
+        self.by("sayso_questions_resolved", help, &hub.questions_resolved, &["by", "decision"]);
+        let help = "Times that a person was given more time.";
+        self.counter("sayso_questions_extended", help, hub.questions_extended.get());
+        let help = "Accepted questions that were spent on a call.";
+        self.counter("sayso_consents_spent", help, hub.consents_spent.get());
+        let help = "Replies, by what came of them: taken, or why not.";
+        self.by("sayso_replies", help, &hub.replies, &["verdict"]);
+        self.counter("sayso_requests_full", "Requests refused because too much is open.", hub.full.get());
     }
-    let storage = &observe.storage;
-    add(
-        "sayso_commit_seconds",
-        "How long a commit to the journal took.",
-        Value::Histogram(storage.seconds.snapshot()),
-    );
-    add(
-        "sayso_commit_entries",
-        "Entries in a commit to the journal.",
-        Value::Histogram(storage.entries.snapshot()),
-    );
-    add("sayso_commit_failures", "Commits that failed.", counter(storage.failures.get()));
-    add(
-        "sayso_last_commit_failure_timestamp_seconds",
-        "When a commit failed last, in seconds since 1970; 0 if none has.",
-        gauge(storage.last_failure.get()),
-    );
-    add(
-        "sayso_storage_good",
-        "1 if the last commit was written, 0 if it failed.",
-        gauge(u64::from(!observe.cannot_store())),
-    );
-    add("sayso_journal_bytes", "Bytes that the journal takes.", gauge(storage.bytes.get()));
-    let counters = &observe.counters;
-    let streams = observe.sent.get().map_or(0, |sent| sent.streams.get());
-    let wires = Wire::ALL.map(|wire| {
-        let others = if wire == Wire::Sse { streams } else { 0 };
-        sample("wire", wire.word(), counters.listeners(wire).get() + others)
-    });
-    if let Some(sent) = observe.sent.get() {
-        add("sayso_frames_sent", "Frames handed to listeners.", counter(sent.frames.get()));
-        add("sayso_bytes_sent", "Bytes of these frames.", counter(sent.bytes.get()));
-        add(
-            "sayso_listeners_slow",
-            "Listeners that could not keep up and were let go.",
-            counter(sent.too_slow.get()),
-        );
+
+    fn storage(&mut self, observe: &Observe) {
+        let storage = &observe.storage;
+        let help = "How long a commit to the journal took.";
+        self.add("sayso_commit_seconds", help, Value::Histogram(storage.seconds.snapshot()));
+        let help = "Entries in a commit to the journal.";
+        self.add("sayso_commit_entries", help, Value::Histogram(storage.entries.snapshot()));
+        self.counter("sayso_commit_failures", "Commits that failed.", storage.failures.get());
+        let help = "When a commit failed last, in seconds since 1970; 0 if none has.";
+        self.gauge("sayso_last_commit_failure_timestamp_seconds", help, storage.last_failure.get());
+        let help = "1 if the last commit was written, 0 if it failed.";
+        self.gauge("sayso_storage_good", help, u64::from(!observe.cannot_store()));
+        self.gauge("sayso_journal_bytes", "Bytes that the journal takes.", storage.bytes.get());
     }
-    add("sayso_listeners", "Connections that listen, by wire.", Value::Gauge(wires.into()));
-    add(
-        "sayso_http_requests",
-        "Requests, by route and class of status.",
-        by(&counters.requests, &["route", "status"]),
-    );
-    add(
-        "sayso_logins_refused",
-        "Requests without a token that is known.",
-        counter(counters.logins_refused.get()),
-    );
-    add("sayso_connections", "Connections that came.", counter(counters.connections.get()));
-    add(
-        "sayso_connections_refused",
-        "Connections for which there was no place.",
-        counter(counters.connections_refused.get()),
-    );
-    add(
-        "sayso_connections_open",
-        "Connections that are open and not streams.",
-        gauge(counters.connections_open.get()),
-    );
-    add("sayso_log_lines_left_out", "Lines left out of the log.", counter(observe.log.left_out()));
-    all
-}
 
-fn counter(value: u64) -> Value {
-    Value::Counter(vec![plain(value)])
-}
-
-fn gauge(value: u64) -> Value {
-    Value::Gauge(vec![plain(value)])
-}
-
-fn by(labelled: &Labelled, names: &[&'static str]) -> Value {
-    let samples = labelled.all().into_iter().map(|(labels, count)| Sample {
-        labels: names.iter().copied().zip(labels).collect(),
-        ..plain(count)
-    });
-    Value::Counter(samples.collect())
+    fn wire(&mut self, observe: &Observe) {
+        let (counters, sent) = (&observe.counters, observe.sent.get());
+        if let Some(sent) = sent {
+            self.counter("sayso_frames_sent", "Frames handed to listeners.", sent.frames.get());
+            self.counter("sayso_bytes_sent", "Bytes of these frames.", sent.bytes.get());
+            let help = "Listeners that could not keep up and were disconnected.";
+            self.counter("sayso_listeners_slow", help, sent.too_slow.get());
+        }
+        let wires = Wire::ALL.map(|wire| {
+            let streams = sent.filter(|_| wire == Wire::Sse).map_or(0, |sent| sent.streams.get());
+            sample("wire", wire.word(), counters.listeners(wire).get() + streams)
+        });
+        self.add("sayso_listeners", "Connections that listen, by wire.", Value::Gauge(wires.into()));
+        let help = "Requests, by route and class of status.";
+        self.by("sayso_http_requests", help, &counters.requests, &["route", "status"]);
+        let help = "Requests without a token that is known.";
+        self.counter("sayso_logins_refused", help, counters.logins_refused.get());
+        self.counter("sayso_connections", "Connections that came.", counters.connections.get());
+        let help = "Connections for which there was no place.";
+        self.counter("sayso_connections_refused", help, counters.connections_refused.get());
+        let help = "Connections that are open and not streams.";
+        self.gauge("sayso_connections_open", help, counters.connections_open.get());
+        self.counter("sayso_log_lines_left_out", "Lines left out of the log.", observe.log.left_out());
+    }
 }
 
 fn sample(name: &'static str, label: &str, value: u64) -> Sample {
