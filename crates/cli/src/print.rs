@@ -28,3 +28,14 @@ pub(crate) fn tell(text: &str) {
 pub(crate) fn printable(text: &str) -> String {
     harmless(text, |c| format!("\\u{{{c:x}}}"))
 }
+
+/// A number of things, in words.
+pub(crate) fn many(count: u64, one: &str) -> String {
+    if count == 1 { format!("1 {one}") } else { format!("{count} {one}s") }
+}
+
+/// The text with a capital letter at its start.
+pub(crate) fn capitalize(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
+}

@@ -9,6 +9,8 @@ use asp::{AgentUri, Status};
 use seal::json::{Kind, Raw, Tape};
 use seal::{Timestamp, UnixMillis};
 
+use crate::print::capitalize;
+
 /// What a message says in that state, for a sentence that begins with its sender; `other` is the name of the other side,
 /// and `name` gives the names of agents.
 pub(super) fn act(body: &Body, state: State, other: &str, name: impl Fn(&AgentUri) -> String) -> String {
@@ -125,13 +127,7 @@ fn minute(at: &Timestamp) -> String {
 
 /// The clock part of a time, for the front of a line.
 pub(super) fn clock(at: UnixMillis) -> String {
-    let text = Timestamp::from_unix_millis(at).map(|at| at.to_string()).unwrap_or_default();
-    text.get(11..19).unwrap_or("").to_owned()
-}
-
-/// So many of something.
-pub(super) fn count(number: usize, one: &str) -> String {
-    if number == 1 { format!("1 {one}") } else { format!("{number} {one}s") }
+    time(at).get(11..19).unwrap_or("").to_owned()
 }
 
 /// A whole time.
@@ -142,13 +138,7 @@ pub(super) fn time(at: UnixMillis) -> String {
 /// Ends a sentence that may have ended already, and gives it a capital; the name of an agent stays as it is.
 pub(super) fn sentence(text: &str) -> String {
     let stop = if text.ends_with(['.', '?', '!']) { "" } else { "." };
-    let mut letters = text.chars();
-    match letters.next() {
-        Some(first) if !text.starts_with("agent://") => {
-            first.to_uppercase().chain(letters).collect::<String>() + stop
-        }
-        _ => format!("{text}{stop}"),
-    }
+    if text.starts_with("agent://") { format!("{text}{stop}") } else { capitalize(text) + stop }
 }
 
 /// What came of a session, a sentence a line; `name` gives each side's name.

@@ -10,7 +10,7 @@ use asp::{Admission, Error, Limits, Misbehaviour, Record};
 use super::file::Stop;
 use super::{file, story};
 use crate::Outcome;
-use crate::print::{print, printable};
+use crate::print::{many, print, printable};
 
 #[derive(clap::Args)]
 #[command(override_usage = "sayso asp verify --cards CARDS [OPTIONS] FILE")]
@@ -137,7 +137,7 @@ fn open_all(lines: &[(u64, &[u8])], cards: &Cards, limits: &Limits, jobs: usize)
 
 fn summary(name: &str, record: &Record) -> String {
     let session = record.session();
-    let messages = story::count(record.transcript().len(), "message");
+    let messages = many(record.transcript().len() as u64, "message");
     let mut lines = vec![
         format!("{name}: {messages}, session {}", record.session_id()),
         format!("{} invited {}.", session.party(Role::Inviter).agent, session.party(Role::Invited).agent),

@@ -18,7 +18,7 @@ use tokio::time::timeout;
 
 use crate::Outcome;
 use crate::listen::{Much, language};
-use crate::print::{in_words, printable, tell};
+use crate::print::{in_words, many, printable, tell};
 use crate::validate::items::Items;
 use crate::way::{Way, stopped};
 use file::{File, Full};
@@ -308,10 +308,6 @@ impl Capture {
     }
 
     fn sum_up(&self) {
-        let many = |count: u64, what: &str| match count {
-            1 => format!("1 {what}"),
-            count => format!("{count} {what}s"),
-        };
         let mut parts = vec![format!("{} recorded in {}.", many(self.events, "event"), self.file.name())];
         if self.repeated > 0 {
             parts.push(format!("{} came again and stands there once.", many(self.repeated, "event")));

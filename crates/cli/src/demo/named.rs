@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use super::words::Word;
+use crate::print::capitalize;
 
 /// What a request named, or what stands for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -83,8 +84,7 @@ fn person(words: &[Word<'_>]) -> Option<String> {
     let large = following().find(begins_large);
     let anybody = words.iter().skip(1).filter(is_somebody).find(begins_large);
     let name = large.or_else(|| following().next()).or(anybody)?.written;
-    let mut letters = name.chars();
-    Some(letters.next()?.to_uppercase().chain(letters).collect())
+    Some(capitalize(name)).filter(|name| !name.is_empty())
 }
 
 /// Where: the weather in, at or for some place.

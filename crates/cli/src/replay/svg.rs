@@ -10,6 +10,7 @@ use std::fmt::Write;
 use super::story::{Broken, Moment, Who};
 use super::trace;
 use crate::picture::{escape, escape_lines};
+use crate::print::many;
 use session::Sheet;
 
 /// So many rows are drawn: more would be too much for who looks at it, and for what draws it.
@@ -137,10 +138,6 @@ impl Picture {
         }
         notes
     }
-}
-
-pub(super) fn many(count: u64, what: &str) -> String {
-    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
 }
 
 /// Dark letters on a light ground, or the other way round where that is wished for; every contrast is 4.5 to 1 or better.

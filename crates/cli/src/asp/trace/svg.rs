@@ -7,7 +7,7 @@ use asp::machine::{Role, State};
 use super::{Moment, Trace};
 use crate::asp::story;
 use crate::picture::{escape, escape_lines, short, wrapped};
-use crate::print::printable;
+use crate::print::{many, printable};
 
 const WIDTH: i32 = 1120;
 const BAND: i32 = 24;
@@ -24,7 +24,7 @@ pub(super) fn draw(trace: &Trace) -> String {
     let rows = i32::try_from(trace.moments.len()).unwrap_or(i32::MAX / STEP - 10);
     let height = TOP + rows * STEP + 40;
     let mut out = String::new();
-    let (steps, state) = (story::count(trace.moments.len(), "step"), trace.session.state());
+    let (steps, state) = (many(trace.moments.len() as u64, "step"), trace.session.state());
     let ended = if trace.session.outcome().is_some() { "ended" } else { "still open:" };
     let title = format!("An ASP session in {steps}, {ended} {state}");
     let _ = write!(

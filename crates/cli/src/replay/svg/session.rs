@@ -7,6 +7,7 @@ use aaep::event::State;
 use super::lanes::{Lane as Spans, Span, TRACKS};
 use super::{HEADING, WIDTH};
 use crate::picture::{escape, escape_lines, short, wrapped};
+use crate::print::capitalize;
 use crate::replay::story::{Broken, Lane, Moment, Turn, clock, name};
 use crate::replay::trace;
 
@@ -136,7 +137,7 @@ impl Sheet {
             out,
             r#"<text class="name" x="{TIME}" y="{}">{}</text>"#,
             top + 30,
-            escape(&capital(who))
+            escape(&capitalize(who))
         );
         let lanes = [
             (TIME, "Time"),
@@ -259,10 +260,5 @@ fn bar(span: &Span, x: i32, places: &[i32], out: &mut String) {
 /// Every broken rule in a text of its own. Warnings stand in the title only: there may be one at every step.
 fn rules(broken: &[Broken]) -> Vec<String> {
     let errors = broken.iter().filter(|broken| broken.is_error);
-    errors.map(|broken| format!("{}: {} {}", capital(broken.word()), broken.rule, broken.words)).collect()
-}
-
-fn capital(text: &str) -> String {
-    let mut letters = text.chars();
-    letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
+    errors.map(|broken| format!("{}: {} {}", capitalize(broken.word()), broken.rule, broken.words)).collect()
 }
