@@ -19,7 +19,7 @@ fuzz_target!(|text: &str| {
         let rules = Rules { reading, ..Rules::default() };
         let mut session =
             Session::new(party("marisol.example/bistro/buyer"), party("braillepress.example/orders/desk"), rules, &limits);
-        let mut now = 1_767_603_600_000_i64;
+        let mut now = UnixMillis::new(1_767_603_600_000);
         for line in text.lines().take(64) {
             play(&mut session, &mut now, line);
             let ended = session.state().is_terminal();

@@ -22,7 +22,7 @@ fuzz_target!(|input: &[u8]| {
     let texts: Vec<&str> = blocks.iter().filter_map(|block| block.data.as_deref()).collect();
 
     let mut ear = Ear::new(Tastes::default(), Limits::default());
-    let mut now = 0;
+    let mut now = UnixMillis::default();
     let mut said = Vec::new();
     for text in &texts {
         ear.hear(text, now);

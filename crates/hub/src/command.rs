@@ -1,9 +1,9 @@
 //! What the hub is asked, and what it answers.
 
-use aaep::rule::Finding;
-use seal::UnixMillis;
+use aaep::{ReplyToken, SessionId, SubscriptionId, UnixMillis};
 
 use crate::delivery::Frame;
+pub use crate::reply::{EndReason, LimitReached, Malformed, QuestionOutcome, Reply, Unavailable};
 use crate::{LaneId, LineId, ListenerId, Principal};
 
 /// Names a question to the hub, so that its answer finds the one who asked.
@@ -22,7 +22,7 @@ pub enum Command {
     /// A connection begins to listen on a subscription.
     Attach {
         /// Which.
-        subscription: String,
+        subscription: SubscriptionId,
         /// The last event that it has.
         last_event_id: Option<String>,
         /// The connection.
@@ -31,7 +31,7 @@ pub enum Command {
     /// The same, told what the open sessions have said so far, each from its start.
     AttachFromStart {
         /// Which.
-        subscription: String,
+        subscription: SubscriptionId,
         /// The connection.
         listener: ListenerId,
     },
@@ -57,7 +57,7 @@ pub enum Command {
     /// The same, over the connection of one subscription: it speaks for that one only.
     SayOver {
         /// The subscription.
-        subscription: String,
+        subscription: SubscriptionId,
         /// The message.
         text: String,
     },
@@ -71,7 +71,7 @@ pub enum Command {
     /// An agent says something.
     Publish {
         /// The session.
-        session: String,
+        session: SessionId,
         /// The events, type and payload only.
         events: Vec<String>,
         /// The request's idempotency key.
@@ -80,7 +80,7 @@ pub enum Command {
     /// An agent's output as its model makes it.
     Output {
         /// The session.
-        session: String,
+        session: SessionId,
         /// The output; the session's only unnamed one if not said.
         output_id: Option<String>,
         /// The text.
@@ -99,7 +99,7 @@ pub enum Command {
     /// An agent asks.
     Ask {
         /// The session.
-        session: String,
+        session: SessionId,
         /// The payload, with `tool` and `arguments` beside it.
         text: String,
         /// For what was meant, rather than for consent.
@@ -110,18 +110,18 @@ pub enum Command {
     /// An agent wants to know what was answered.
     Wait {
         /// The session.
-        session: String,
+        session: SessionId,
         /// The question.
-        token: String,
+        token: ReplyToken,
         /// Until when it waits; milliseconds since 1970.
         until: UnixMillis,
     },
     /// An agent does not need an answer any more: the question is refused, unless it is answered already.
     Withdraw {
         /// The session.
-        session: String,
+        session: SessionId,
         /// The question.
-        token: String,
+        token: ReplyToken,
     },
     /// Nobody waits for the answer to this request any more. It has no answer itself.
     Forget {
@@ -139,7 +139,7 @@ pub enum Command {
     /// Nothing but to follow a session; means something on a line only.
     Follow {
         /// The session.
-        session: String,
+        session: SessionId,
     },
     /// A line is gone. It has no answer.
     HungUp {
@@ -155,55 +155,25 @@ impl Command {
     }
 }
 
-/// What the hub answers.
-#[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
-pub enum Answer {
-    /// A message of the handshake that says yes.
-    Accepted(String),
-    /// A message of the handshake that says no, and its reason code.
-    Rejected(String, String),
-    /// Done; there is nothing to say.
-    Done,
-    /// JSON to answer with: something was made, or is so.
-    Made(String),
-    /// JSON to answer with: something is so.
-    Found(String),
-    /// It breaks rules; nothing was applied.
-    Unlawful(Vec<Finding>),
-    /// It is not of its form.
-    Bad(String),
-    /// There is no such thing, or it is somebody else's.
-    NotFound,
-    /// Not for this one to do.
-    Forbidden,
-    /// The same key came with something else.
-    Conflict,
-    /// Too much is open.
-    Full(String),
-    /// It could not be stored, so it did not happen.
-    Unavailable(String),
-}
-
 /// What an agent is told on a line without having asked.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Notice {
     /// A question is resolved.
     Resolved {
         /// The session.
-        session: String,
+        session: SessionId,
         /// The question.
-        token: String,
-        /// How, as JSON: what a wait would be answered.
-        outcome: String,
+        token: ReplyToken,
+        /// How.
+        outcome: QuestionOutcome,
     },
     /// A session is over, and not by what was said on this line.
     Stopped {
         /// The session.
-        session: String,
-        /// By whom or what: `user` and the other words of `cancelled_by`, `gone`, `completed`, `errored`, `ended`.
-        reason: &'static str,
+        session: SessionId,
+        /// Why.
+        reason: EndReason,
     },
 }
 
@@ -211,8 +181,8 @@ pub enum Notice {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Output {
-    /// An answer.
-    Answer(RequestId, Answer),
+    /// The reply to a request.
+    Reply(RequestId, Reply),
     /// Something for an agent's line. What it asked in the same turn is answered before.
     Notice(LineId, Notice),
     /// A frame for everybody on a lane.

@@ -1,10 +1,9 @@
 //! Events out of what an agent says: the type and payload are its own, the envelope is the hub's.
 
-use std::fmt;
-
 use aaep::check::is_of_both_directions;
 use aaep::event::{EventType, State};
 use aaep::json::{Kept, Kind, Scribe, Value};
+use thiserror::Error;
 
 /// What the hub puts around a payload.
 #[derive(Clone, Copy, Debug)]
@@ -20,21 +19,14 @@ pub(crate) struct Stamp<'s> {
 }
 
 /// Why something is no event of an agent.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum NotAnEvent {
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum NotAnEvent {
     /// Not an object, or without a type.
+    #[error("an event is a JSON object with a type")]
     Form,
     /// This member is the hub's to set.
+    #[error("{0} is set by the hub; send the type and the payload only")]
     Ours(String),
-}
-
-impl fmt::Display for NotAnEvent {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Form => f.write_str("an event is a JSON object with a type"),
-            Self::Ours(name) => write!(f, "{name} is set by the hub; send the type and the payload only"),
-        }
-    }
 }
 
 const CORE: &str = "https://aaep-protocol.org/context/v1";

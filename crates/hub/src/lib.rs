@@ -15,6 +15,7 @@ pub mod delivery;
 mod engine;
 mod limits;
 mod principal;
+mod reply;
 mod scope;
 pub mod watch;
 mod write;

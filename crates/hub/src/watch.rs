@@ -5,6 +5,9 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
+use aaep::consent::By;
+use aaep::{ReplyToken, SessionId, SubscriptionId};
+
 use crate::ListenerId;
 
 /// The hub's numbers. The turn adds to them once, when it is on disk; whoever shows them reads at any time.
@@ -108,28 +111,28 @@ impl Labelled {
 #[non_exhaustive]
 pub enum Note {
     /// An agent has started a session.
-    SessionStarted(Box<str>),
+    SessionStarted(SessionId),
     /// A session has ended.
-    SessionEnded(Box<str>),
+    SessionEnded(SessionId),
     /// A subscription was accepted.
-    SubscriptionOpened(Box<str>),
+    SubscriptionOpened(SubscriptionId),
     /// A subscription is closed.
-    SubscriptionClosed(Box<str>),
+    SubscriptionClosed(SubscriptionId),
     /// A subscription was rejected, with this reason code.
     SubscriptionRejected(String),
     /// A question was asked.
     QuestionAsked {
         /// What the answer must name: a secret of those who may answer.
-        token: Box<str>,
+        token: ReplyToken,
         /// In which session.
-        session: Box<str>,
+        session: SessionId,
     },
     /// A question was resolved.
     QuestionResolved {
         /// Which.
-        token: Box<str>,
+        token: ReplyToken,
         /// How.
-        by: &'static str,
+        by: By,
     },
     /// A reply was not taken.
     ReplyRefused {
@@ -143,7 +146,7 @@ pub enum Note {
     /// What the hub had to say itself in this session was refused by these rules, and is lacking.
     Unsaid {
         /// Which session.
-        session: Box<str>,
+        session: SessionId,
         /// The rules.
         rules: Vec<&'static str>,
     },
@@ -154,7 +157,7 @@ pub enum Note {
         /// The connection.
         listener: ListenerId,
         /// What it listens on.
-        subscription: Box<str>,
+        subscription: SubscriptionId,
     },
     /// A listener came back too late to be told all that it missed.
     Gap(ListenerId),

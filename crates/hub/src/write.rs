@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use aaep::SessionId;
+use aaep::consent::By;
+use aaep::{ReplyToken, SessionId, SubscriptionId};
 use journal::{Entry, Position};
 use seal::UnixMillis;
 
@@ -18,49 +19,49 @@ pub(crate) enum Write {
         body: String,
     },
     SessionOpened {
-        id: Box<str>,
+        id: SessionId,
         agent: Box<str>,
         principal: Box<str>,
         lease: UnixMillis,
         record: String,
     },
     SessionEnded {
-        id: Box<str>,
+        id: SessionId,
         at: UnixMillis,
     },
     QuestionOpened {
-        token: Box<str>,
-        session: Box<str>,
+        token: ReplyToken,
+        session: SessionId,
         deadline: UnixMillis,
         record: String,
     },
     DeadlineMoved {
-        token: Box<str>,
+        token: ReplyToken,
         deadline: UnixMillis,
     },
     Decided {
-        token: Box<str>,
+        token: ReplyToken,
         decision: String,
-        by: &'static str,
+        by: By,
         receipt: String,
         at: UnixMillis,
     },
     Spent {
-        token: Box<str>,
+        token: ReplyToken,
         call: String,
         at: UnixMillis,
     },
     SubscriptionOpened {
-        id: Box<str>,
+        id: SubscriptionId,
         principal: Box<str>,
         record: String,
     },
     SubscriptionChanged {
-        id: Box<str>,
+        id: SubscriptionId,
         record: String,
     },
     SubscriptionClosed {
-        id: Box<str>,
+        id: SubscriptionId,
     },
     Idempotent {
         principal: Box<str>,
@@ -88,25 +89,40 @@ impl Write {
                 critical: *critical,
                 body: body.as_bytes(),
             },
-            Self::SessionOpened { id, agent, principal, lease, record } => {
-                Entry::SessionOpened { id, agent, principal, lease: *lease, record: record.as_bytes() }
+            Self::SessionOpened { id, agent, principal, lease, record } => Entry::SessionOpened {
+                id: id.as_str(),
+                agent,
+                principal,
+                lease: *lease,
+                record: record.as_bytes(),
+            },
+            Self::SessionEnded { id, at } => Entry::SessionEnded { id: id.as_str(), at: *at },
+            Self::QuestionOpened { token, session, deadline, record } => Entry::QuestionOpened {
+                token: token.as_str(),
+                session: session.as_str(),
+                deadline: *deadline,
+                record: record.as_bytes(),
+            },
+            Self::DeadlineMoved { token, deadline } => {
+                Entry::DeadlineMoved { token: token.as_str(), deadline: *deadline }
             }
-            Self::SessionEnded { id, at } => Entry::SessionEnded { id, at: *at },
-            Self::QuestionOpened { token, session, deadline, record } => {
-                Entry::QuestionOpened { token, session, deadline: *deadline, record: record.as_bytes() }
+            Self::Decided { token, decision, by, receipt, at } => Entry::Decided {
+                token: token.as_str(),
+                decision,
+                by: by.as_str(),
+                receipt: receipt.as_bytes(),
+                at: *at,
+            },
+            Self::Spent { token, call, at } => {
+                Entry::Spent { token: token.as_str(), call: call.as_bytes(), at: *at }
             }
-            Self::DeadlineMoved { token, deadline } => Entry::DeadlineMoved { token, deadline: *deadline },
-            Self::Decided { token, decision, by, receipt, at } => {
-                Entry::Decided { token, decision, by, receipt: receipt.as_bytes(), at: *at }
-            }
-            Self::Spent { token, call, at } => Entry::Spent { token, call: call.as_bytes(), at: *at },
             Self::SubscriptionOpened { id, principal, record } => {
-                Entry::SubscriptionOpened { id, principal, record: record.as_bytes() }
+                Entry::SubscriptionOpened { id: id.as_str(), principal, record: record.as_bytes() }
             }
             Self::SubscriptionChanged { id, record } => {
-                Entry::SubscriptionChanged { id, record: record.as_bytes() }
+                Entry::SubscriptionChanged { id: id.as_str(), record: record.as_bytes() }
             }
-            Self::SubscriptionClosed { id } => Entry::SubscriptionClosed { id },
+            Self::SubscriptionClosed { id } => Entry::SubscriptionClosed { id: id.as_str() },
             Self::Idempotent { principal, key, request, response, at } => {
                 Entry::Idempotent { principal, key, request, response: response.as_bytes(), at: *at }
             }

@@ -2,7 +2,7 @@
 
 use crate::support::*;
 use hub::Principal;
-use hub::command::{Answer, Command, Request, RequestId};
+use hub::command::{Command, Reply, Request, RequestId};
 use seal::UnixMillis;
 
 const CLARIFY: &str = r#"{"question":"Which Ben?","accepted_response_kinds":["freetext"],"timeout_seconds":180,"summary_normal":"Which Ben do you mean?"}"#;
@@ -39,7 +39,7 @@ impl Scene {
         let (his, _) = stage.listener(&jonas, REPLIES);
         let (closed, _) = stage.listener(&ada, REPLIES);
         let text = format!(r#"{{"type":"subscription.close","subscription_id":"{closed}"}}"#);
-        assert_eq!(stage.ask_hub(&ada, Command::Say { text }), Answer::Done);
+        assert_eq!(stage.ask_hub(&ada, Command::Say { text }), Reply::Done);
         let late = ask(&mut stage, &bank, &TRANSFER.replace("180", "60"), false);
         stage.wait(60_000);
         let used = ask(&mut stage, &bank, TRANSFER, false);
@@ -62,12 +62,12 @@ impl Scene {
     }
 
     /// Says something in a turn of its own; returns the answer and the journal's calls that came before it.
-    fn say(&mut self, who: &Principal, text: String) -> (Answer, Vec<&'static str>) {
+    fn say(&mut self, who: &Principal, text: String) -> (Reply, Vec<&'static str>) {
         self.stage.disk.calls();
         let request = Request { id: RequestId(9_999), who: who.clone(), command: Command::Say { text } };
         let outputs = self.stage.core.turn(vec![request], self.stage.now);
         let answer = outputs.into_iter().find_map(|output| match output {
-            hub::command::Output::Answer(_, answer) => Some(answer),
+            hub::command::Output::Reply(_, answer) => Some(answer),
             _ => None,
         });
         (answer.expect("an answer"), self.stage.disk.calls())
@@ -80,9 +80,9 @@ impl Scene {
 
 fn ask(stage: &mut Stage, who: &Principal, text: &str, clarify: bool) -> Question {
     let session = stage.start(who);
-    let command = Command::Ask { session: session.clone(), text: text.into(), clarify, key: None };
+    let command = Command::Ask { session: id(&session), text: text.into(), clarify, key: None };
     let asked = stage.ask_hub(who, command);
-    let Answer::Made(made) = asked else { panic!("{asked:?}") };
+    let made = json(asked);
     Question { session, token: text_of(&made, "reply_token") }
 }
 
@@ -103,7 +103,7 @@ fn every_forgery_is_answered_after_the_same_calls_as_a_good_reply() {
         assert_eq!(scene.decision(&scene.open).as_deref(), Some("accept"), "it can be answered");
         good
     };
-    assert_eq!(good, (Answer::Done, vec!["commit"]));
+    assert_eq!(good, (Reply::Done, vec!["commit"]));
 
     let mut scene = Scene::new();
     let (ada, adas) = scene.ada.clone();
@@ -201,6 +201,6 @@ fn a_yes_of_one_session_does_nothing_in_another() {
     scene.say(&ada, text);
     let (session, token) = (scene.open.session.clone(), scene.other.token.clone());
     let made = scene.stage.publish(&agent("bank"), &session, &[&call(&token, "500.00")]);
-    assert!(matches!(made, Answer::Unlawful(_)), "{made:?}");
-    assert!(matches!(scene.stage.status(&agent("bank"), &session, &token), Answer::NotFound));
+    assert!(matches!(made, Reply::Unlawful(_)), "{made:?}");
+    assert!(matches!(scene.stage.status(&agent("bank"), &session, &token), Reply::NotFound));
 }

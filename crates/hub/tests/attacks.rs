@@ -1,10 +1,9 @@
 //! What an attacker tries (chapter 10 of the specification), and that nothing comes of it.
 
 use crate::support::*;
-use hub::command::{Answer, Command};
+use hub::command::{Command, Reply};
 use hub::{Limits, ListenerId};
 
-const PENDING: &str = r#"{"status":"pending"}"#;
 const DONE: &str = r#"{"type":"aaep:agent.session.completed","summary_normal":"Done."}"#;
 
 /// A bank that asks Ada; returns the stage, Ada's subscription, the session and the token.
@@ -12,7 +11,7 @@ fn asked() -> (Stage, String, String, String) {
     let mut stage = Stage::new();
     let (subscription, _) = stage.listener(&listener("ada", &["person:marisol"]), REPLIES);
     let session = stage.start(&agent("bank"));
-    let Answer::Made(asked) = stage.confirm(&agent("bank"), &session, TRANSFER) else { panic!() };
+    let asked = json(stage.confirm(&agent("bank"), &session, TRANSFER));
     (stage, subscription, session, text_of(&asked, "reply_token"))
 }
 
@@ -38,7 +37,7 @@ fn t1_a_forged_reply_has_no_effect_and_is_answered_and_written_down_like_a_good_
         assert_eq!(attempts(&stage), [why]);
     }
     stage.reply(&agent("bank"), &adas, &token, "accept");
-    assert_eq!(stage.status(&agent("bank"), &session, &token), Answer::Found(PENDING.into()));
+    assert_eq!(stage.status(&agent("bank"), &session, &token), Reply::QuestionPending);
     attempts(&stage);
     stage.reply(&listener("ada", &["person:marisol"]), &adas, &token, "accept");
     assert_eq!(attempts(&stage), ["taken"]);
@@ -55,7 +54,7 @@ fn t2_a_reply_counts_once() {
     stage.reply(&ada, &adas, &token, "accept");
     assert_eq!(stage.disk.decision(&token).unwrap().decision, "reject");
     let call = stage.publish(&agent("bank"), &session, &[&call(&token, "500.00")]);
-    assert!(matches!(call, Answer::Unlawful(_)), "{call:?}");
+    assert!(matches!(call, Reply::Unlawful(_)), "{call:?}");
 }
 
 #[test]
@@ -76,9 +75,9 @@ fn t3_an_agent_speaks_neither_as_another_nor_as_the_hub_nor_as_the_person() {
         ),
     ] {
         let answer = stage.publish(&bank, &session, &[event]);
-        assert!(matches!(answer, Answer::Bad(_)), "{answer:?} to {event}");
+        assert!(matches!(answer, Reply::Malformed(_)), "{answer:?} to {event}");
     }
-    assert_eq!(stage.status(&bank, &session, &token), Answer::Found(PENDING.into()));
+    assert_eq!(stage.status(&bank, &session, &token), Reply::QuestionPending);
 }
 
 #[test]
@@ -92,21 +91,21 @@ fn t4_floods_are_capped() {
     let text =
         r#"{"type":"subscription.request","aaep_version":"1.0.0","subscriber_id":"ear","capabilities":{}}"#;
     let subscribe = Command::Subscribe { text: text.to_owned() };
-    assert!(matches!(stage.ask_hub(&ada, subscribe), Answer::Full(_)));
+    assert!(matches!(stage.ask_hub(&ada, subscribe), Reply::LimitReached(_)));
 
     let session = stage.start(&bank);
     stage.start(&bank);
     let start = Command::Start { text: r#"{"summary_normal":"x"}"#.into(), key: None };
-    assert!(matches!(stage.ask_hub(&bank, start), Answer::Full(_)));
-    assert!(matches!(stage.publish(&bank, &session, &[THINK; 6]), Answer::Bad(_)));
+    assert!(matches!(stage.ask_hub(&bank, start), Reply::LimitReached(_)));
+    assert!(matches!(stage.publish(&bank, &session, &[THINK; 6]), Reply::Malformed(_)));
 
     let mut made = 0;
     for number in 0..40 {
         let amount = format!("{number}.00");
         let text = TRANSFER.replace("500 euro", &format!("{amount} euro")).replace("500.00", &amount);
         match stage.confirm(&bank, &session, &text) {
-            Answer::Made(_) => made += 1,
-            Answer::Full(_) => {}
+            Reply::QuestionOpened { .. } | Reply::SessionStarted { .. } => made += 1,
+            Reply::LimitReached(_) => {}
             other => panic!("{other:?}"),
         }
     }
@@ -122,7 +121,7 @@ fn t4_who_wants_too_little_at_a_time_of_too_much_is_let_go() {
     let (_, quick) = stage.listener(&ada, "{}");
     for _ in 0..8 {
         let session = stage.start(&bank);
-        assert!(matches!(stage.publish(&bank, &session, &[THINK]), Answer::Found(_)));
+        assert!(matches!(stage.publish(&bank, &session, &[THINK]), Reply::EventsPublished { .. }));
     }
     stage.turn();
     assert!(stage.is_closed(slow), "sixteen events, and ten are held at most");
@@ -141,8 +140,9 @@ fn t4_subscriptions_that_nobody_listens_on_make_room() {
     stage.ask_hub_quietly(&ada, Command::Detached { listener: ear, too_slow: false });
     stage.wait(limits.resume_window);
     for gone in [never, left] {
-        let command = Command::Attach { subscription: gone, last_event_id: None, listener: ListenerId(90) };
-        assert_eq!(stage.ask_hub(&ada, command), Answer::NotFound);
+        let command =
+            Command::Attach { subscription: id(&gone), last_event_id: None, listener: ListenerId(90) };
+        assert_eq!(stage.ask_hub(&ada, command), Reply::NotFound);
     }
     stage.attach(&ada, &stayed, None);
     stage.subscribe(&ada, REPLIES);
@@ -162,14 +162,14 @@ fn t4_nobody_takes_all_subscriptions() {
         r#"{"type":"subscription.request","aaep_version":"1.0.0","subscriber_id":"ear","capabilities":{}}"#;
     let subscribe = Command::Subscribe { text: text.to_owned() };
     let refused = stage.ask_hub(&eve, subscribe.clone());
-    let Answer::Rejected(json, code) = &refused else { panic!("{refused:?}") };
-    assert_eq!((code.as_str(), text_of(json, "reason_code").as_str()), ("rate_limit", "rate_limit"));
-    assert!(text_of(json, "reason_message").contains("too many subscriptions"), "{json}");
+    let json = json(refused);
+    assert_eq!(text_of(&json, "reason_code"), "rate_limit");
+    assert!(text_of(&json, "reason_message").contains("too many subscriptions"), "{json}");
     stage.subscribe(&ada, REPLIES);
     let text = format!(r#"{{"type":"subscription.close","subscription_id":"{closed}"}}"#);
-    assert_eq!(stage.ask_hub(&eve, Command::Say { text }), Answer::Done);
+    assert_eq!(stage.ask_hub(&eve, Command::Say { text }), Reply::Done);
     stage.subscribe(&eve, REPLIES);
-    assert!(matches!(stage.ask_hub(&eve, subscribe), Answer::Rejected(..)));
+    assert!(matches!(stage.ask_hub(&eve, subscribe), Reply::SubscriptionRejected(_)));
 }
 
 #[test]
@@ -184,23 +184,32 @@ fn t4_an_agent_that_marks_everything_critical_is_told_to_stop_and_drowns_nobody(
     let calm =
         r#"{"type":"aaep:agent.progress.updated","progress":{"percent":5},"summary_normal":"Working."}"#;
     let full_name = shout.replace("aaep:", "https://aaep-protocol.org/types/");
-    assert!(matches!(stage.publish(&bank, &session, &[shout, calm]), Answer::Found(_)));
-    assert!(matches!(stage.publish(&bank, &session, &[shout, &full_name]), Answer::Found(_)));
+    assert!(matches!(stage.publish(&bank, &session, &[shout, calm]), Reply::EventsPublished { .. }));
+    assert!(matches!(stage.publish(&bank, &session, &[shout, &full_name]), Reply::EventsPublished { .. }));
     let by_type = r#"{"type":"aaep:agent.handoff.requested","reason":"Too hard.","target_kind":"human","summary_normal":"A person is needed."}"#;
     for events in [&[shout][..], &[calm, &full_name], &[by_type]] {
         let refused = stage.publish(&bank, &session, events);
-        let Answer::Full(why) = &refused else { panic!("{refused:?}") };
-        assert!(why.contains("3 critical events in a minute"), "{why}");
+        let Reply::LimitReached(why) = &refused else { panic!("{refused:?}") };
+        assert!(why.to_string().contains("3 critical events in a minute"), "{why}");
     }
     assert!(
-        matches!(stage.publish(&bank, &session, &[calm]), Answer::Found(_)),
+        matches!(stage.publish(&bank, &session, &[calm]), Reply::EventsPublished { .. }),
         "what is not critical may go on"
     );
-    assert!(matches!(stage.confirm(&bank, &session, TRANSFER), Answer::Made(_)), "and so may questions");
-    assert!(matches!(stage.publish(&post, &other, &[shout]), Answer::Found(_)), "and so may others");
+    assert!(
+        matches!(
+            stage.confirm(&bank, &session, TRANSFER),
+            Reply::QuestionOpened { .. } | Reply::SessionStarted { .. }
+        ),
+        "and so may questions"
+    );
+    assert!(
+        matches!(stage.publish(&post, &other, &[shout]), Reply::EventsPublished { .. }),
+        "and so may others"
+    );
     assert_eq!(stage.heard(ear).iter().filter(|event| event.contains("Look!")).count(), 4);
     stage.wait(60_000);
-    assert!(matches!(stage.publish(&bank, &session, &[shout]), Answer::Found(_)));
+    assert!(matches!(stage.publish(&bank, &session, &[shout]), Reply::EventsPublished { .. }));
 }
 
 #[test]
@@ -211,15 +220,24 @@ fn t4_questions_that_are_asked_and_withdrawn_at_once_are_capped_too() {
     let mut made = 0;
     for _ in 0..200 {
         let session = stage.start(&bank);
-        made += usize::from(matches!(stage.confirm(&bank, &session, TRANSFER), Answer::Made(_)));
+        made += usize::from(matches!(
+            stage.confirm(&bank, &session, TRANSFER),
+            Reply::QuestionOpened { .. } | Reply::SessionStarted { .. }
+        ));
         let end = r#"{"type":"aaep:agent.session.cancelled","cancelled_by":"producer","summary_normal":"Never mind."}"#;
         let ended = stage.publish(&bank, &session, &[end]);
-        assert!(matches!(ended, Answer::Found(_)), "{ended:?}");
+        assert!(matches!(ended, Reply::EventsPublished { .. }), "{ended:?}");
     }
     assert_eq!(made, 120, "and the rest is refused");
     stage.wait(60_000);
     let session = stage.start(&bank);
-    assert!(matches!(stage.confirm(&bank, &session, TRANSFER), Answer::Made(_)), "a minute later");
+    assert!(
+        matches!(
+            stage.confirm(&bank, &session, TRANSFER),
+            Reply::QuestionOpened { .. } | Reply::SessionStarted { .. }
+        ),
+        "a minute later"
+    );
 }
 
 #[test]
@@ -251,12 +269,15 @@ fn t5_nothing_outside_a_scope_is_heard_by_joining_late_resuming_or_renegotiating
 fn t5_an_answer_is_told_to_the_agent_that_asked_and_to_no_other() {
     let (mut stage, adas, session, token) = asked();
     let (bank, post) = (agent("bank"), agent("post"));
-    assert_eq!(stage.status(&post, &session, &token), Answer::NotFound);
+    assert_eq!(stage.status(&post, &session, &token), Reply::NotFound);
     stage.reply(&listener("ada", &["person:marisol"]), &adas, &token, "reject");
-    assert_eq!(stage.status(&post, &session, &token), Answer::NotFound);
+    assert_eq!(stage.status(&post, &session, &token), Reply::NotFound);
     stage.publish(&bank, &session, &[DONE]);
-    assert_eq!(stage.status(&post, &session, &token), Answer::NotFound);
-    assert!(matches!(stage.status(&bank, &session, &token), Answer::Found(_)), "it may still ask");
+    assert_eq!(stage.status(&post, &session, &token), Reply::NotFound);
+    assert!(
+        matches!(stage.status(&bank, &session, &token), Reply::QuestionPending | Reply::QuestionResolved(_)),
+        "it may still ask"
+    );
 }
 
 #[test]
@@ -265,12 +286,12 @@ fn t6_who_is_let_in_as_something_is_nothing_else() {
     let text =
         r#"{"type":"subscription.request","aaep_version":"1.0.0","subscriber_id":"ear","capabilities":{}}"#;
     let subscribe = Command::Subscribe { text: text.to_owned() };
-    assert_eq!(stage.ask_hub(&agent("bank"), subscribe), Answer::Forbidden);
+    assert_eq!(stage.ask_hub(&agent("bank"), subscribe), Reply::Forbidden);
     let start = Command::Start { text: r#"{"summary_normal":"x"}"#.into(), key: None };
-    assert_eq!(stage.ask_hub(&listener("ada", &[]), start), Answer::Forbidden);
+    assert_eq!(stage.ask_hub(&listener("ada", &[]), start), Reply::Forbidden);
     let as_bank = r#"{"summary_normal":"x","producer":{"agent_id":"bank"}}"#.to_owned();
     let answer = stage.ask_hub(&agent("post"), Command::Start { text: as_bank, key: None });
-    assert!(matches!(answer, Answer::Bad(_)));
+    assert!(matches!(answer, Reply::Malformed(_)));
 }
 
 #[test]
@@ -297,7 +318,7 @@ fn t7_an_extension_neither_speaks_for_the_hub_nor_softens_a_rule() {
         ),
     ] {
         let answer = stage.publish(&bank, &session, &[&event]);
-        assert!(matches!(answer, Answer::Bad(_)), "{answer:?} to {event}");
+        assert!(matches!(answer, Reply::Malformed(_)), "{answer:?} to {event}");
     }
     // What is in an extension's own name is carried, and decides nothing.
     let declared = format!(r#""@context":["{core}","https://bank.example/ns/v1"]"#);
@@ -305,7 +326,7 @@ fn t7_an_extension_neither_speaks_for_the_hub_nor_softens_a_rule() {
     let call = call(&token, "500.00").replacen('{', &format!("{{{declared},{soft},"), 1);
     for call in [call.clone(), call.replace("aaep:", "https://aaep-protocol.org/types/")] {
         let answer = stage.publish(&bank, &session, &[&call]);
-        assert!(matches!(answer, Answer::Unlawful(_)), "{answer:?}");
+        assert!(matches!(answer, Reply::Unlawful(_)), "{answer:?}");
     }
     for event in [
         format!(r#"{{{state},"confirmed":true}}"#),
@@ -320,17 +341,17 @@ fn t7_an_extension_neither_speaks_for_the_hub_nor_softens_a_rule() {
         format!(r#"{{{declared},{state},"extensions":{{"bank":{}}}}}"#, "[".repeat(9_000)),
     ] {
         let answer = stage.publish(&bank, &session, &[&event]);
-        assert!(matches!(answer, Answer::Unlawful(_) | Answer::Bad(_)), "{answer:?} to {event:.200}");
+        assert!(matches!(answer, Reply::Unlawful(_) | Reply::Malformed(_)), "{answer:?} to {event:.200}");
     }
-    assert_eq!(stage.status(&bank, &session, &token), Answer::Found(PENDING.into()));
+    assert_eq!(stage.status(&bank, &session, &token), Reply::QuestionPending);
     let marked = TRANSFER.replace("500", "600").replacen('{', &format!("{{{declared},{soft},"), 1);
     let asked = stage.confirm(&bank, &session, &marked);
-    let Answer::Made(asked) = asked else { panic!("{asked:?}") };
+    let asked = json(asked);
     let second = text_of(&asked, "reply_token");
-    assert_eq!(stage.status(&bank, &session, &second), Answer::Found(PENDING.into()));
+    assert_eq!(stage.status(&bank, &session, &second), Reply::QuestionPending);
     stage.reply(&listener("ada", &["person:marisol"]), &adas, &token, "accept");
     let good = stage.publish(&bank, &session, &[&call]);
-    assert!(matches!(good, Answer::Found(_)), "{good:?}");
+    assert!(matches!(good, Reply::EventsPublished { .. }), "{good:?}");
 }
 
 #[test]
@@ -339,11 +360,7 @@ fn t8_somebody_elses_subscription_is_no_subscription() {
     let eve = listener("eve", &[]);
     let before = format!("{:?}", stage.core);
     let answers = ["sub_00000000000000000000000000000000", &adas].map(|subscription| {
-        let attach = Command::Attach {
-            subscription: subscription.to_owned(),
-            last_event_id: None,
-            listener: ListenerId(77),
-        };
+        let attach = Command::Attach { subscription: id(&subscription), last_event_id: None, listener: ListenerId(77) };
         let at = aaep::Timestamp::from_unix_millis(stage.now).unwrap();
         let says = [
             format!(r#"{{"type":"subscription.renegotiate","subscription_id":"{subscription}","capabilities":{{}}}}"#),
@@ -361,5 +378,5 @@ fn t8_somebody_elses_subscription_is_no_subscription() {
     });
     assert_eq!(answers[0], answers[1]);
     assert_eq!(format!("{:?}", stage.core), before);
-    assert_eq!(stage.status(&agent("bank"), &session, &token), Answer::Found(PENDING.into()));
+    assert_eq!(stage.status(&agent("bank"), &session, &token), Reply::QuestionPending);
 }

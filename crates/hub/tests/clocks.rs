@@ -1,7 +1,7 @@
 //! Clocks that jump, forwards and backwards.
 
 use crate::support::*;
-use hub::command::Answer;
+use hub::command::Reply;
 use hub::{Limits, Principal};
 use seal::UnixMillis;
 
@@ -27,7 +27,7 @@ fn scene() -> Scene {
 
 impl Scene {
     fn ask(&mut self) -> String {
-        let Answer::Made(asked) = self.stage.confirm(&self.bank, &self.session, TRANSFER) else { panic!() };
+        let asked = json(self.stage.confirm(&self.bank, &self.session, TRANSFER));
         text_of(&asked, "reply_token")
     }
 
@@ -50,7 +50,10 @@ impl Scene {
 fn an_event_carries_the_time_of_its_turn_and_no_agent_sets_it() {
     let mut scene = scene();
     scene.stage.now += 12_345;
-    assert!(matches!(scene.stage.publish(&scene.bank, &scene.session, &[THINK]), Answer::Found(_)));
+    assert!(matches!(
+        scene.stage.publish(&scene.bank, &scene.session, &[THINK]),
+        Reply::EventsPublished { .. }
+    ));
     let last = scene.stage.disk.events().pop().unwrap();
     let at = aaep::Timestamp::from_unix_millis(scene.stage.now).unwrap().to_string();
     assert_eq!(
@@ -60,7 +63,7 @@ fn an_event_carries_the_time_of_its_turn_and_no_agent_sets_it() {
     for at in ["2020-01-01T00:00:00.000Z", "2099-01-01T00:00:00.000Z"] {
         let dated = DECIDE.replacen('{', &format!(r#"{{"timestamp":"{at}","#), 1);
         let refused = scene.stage.publish(&scene.bank, &scene.session, &[&dated]);
-        assert!(matches!(refused, Answer::Bad(_)), "{refused:?}");
+        assert!(matches!(refused, Reply::Malformed(_)), "{refused:?}");
     }
 }
 
@@ -68,10 +71,10 @@ fn an_event_carries_the_time_of_its_turn_and_no_agent_sets_it() {
 fn a_clock_that_goes_back_takes_no_stamp_with_it_and_stops_nobody() {
     let mut scene = scene();
     let done = scene.stage.publish(&scene.bank, &scene.session, &[THINK]);
-    assert!(matches!(done, Answer::Found(_)), "{done:?}");
+    assert!(matches!(done, Reply::EventsPublished { .. }), "{done:?}");
     scene.stage.now -= HOUR;
     let done = scene.stage.publish(&scene.bank, &scene.session, &[DECIDE]);
-    assert!(matches!(done, Answer::Found(_)), "{done:?}");
+    assert!(matches!(done, Reply::EventsPublished { .. }), "{done:?}");
     let token = scene.ask();
     scene.stage.reply(&scene.ada, &scene.subscription, &token, "accept");
     assert_eq!(scene.decision(&token), Some(("accept".into(), "reply".into())));
@@ -82,7 +85,7 @@ fn a_clock_that_goes_back_takes_no_stamp_with_it_and_stops_nobody() {
     );
     scene.stage.crash();
     let call = scene.stage.publish(&scene.bank, &scene.session, &[&call(&token, "500.00")]);
-    assert!(matches!(call, Answer::Found(_)), "after a restart, too: {call:?}");
+    assert!(matches!(call, Reply::EventsPublished { .. }), "after a restart, too: {call:?}");
     scene.stamps_never_go_back();
 }
 
@@ -132,7 +135,7 @@ fn what_was_defaulted_stays_so_when_the_clock_goes_back() {
     scene.stage.reply(&scene.ada, &scene.subscription, &token, "accept");
     assert_eq!(scene.decision(&token).unwrap().0, "reject", "no yes out of a second chance");
     let made = scene.stage.publish(&scene.bank, &scene.session, &[&call(&token, "500.00")]);
-    assert!(matches!(made, Answer::Unlawful(_) | Answer::NotFound), "{made:?}");
+    assert!(matches!(made, Reply::Unlawful(_) | Reply::NotFound), "{made:?}");
     scene.stamps_never_go_back();
 }
 

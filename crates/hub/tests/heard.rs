@@ -2,7 +2,7 @@
 
 use crate::support::*;
 use hub::ListenerId;
-use hub::command::{Answer, Command};
+use hub::command::{Command, Reply};
 use listen::{Ear, Kind, Limits, Tastes};
 use proptest::prelude::*;
 
@@ -90,7 +90,7 @@ fn heard(pieces: &[String]) -> Person {
     let output = |stage: &mut Stage, text: &str, complete| {
         let (session, text) = (session.clone(), text.to_owned());
         let command = Command::Output {
-            session,
+            session: id(&session),
             output_id: None,
             text,
             language: None,
@@ -100,7 +100,7 @@ fn heard(pieces: &[String]) -> Person {
             key: None,
         };
         let said = stage.ask_hub(&bank, command);
-        assert!(matches!(said, Answer::Found(_)), "{said:?}");
+        assert!(matches!(said, Reply::EventsPublished { .. }), "{said:?}");
     };
     for piece in pieces {
         output(&mut stage, piece, false);

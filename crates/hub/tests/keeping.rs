@@ -2,7 +2,7 @@
 
 use crate::support::*;
 use hub::Limits;
-use hub::command::{Answer, Command};
+use hub::command::{Command, Reply};
 use journal::{Retention, Settings, Sqlite};
 
 const MINUTE: i64 = 60_000;
@@ -26,7 +26,7 @@ fn finished_sessions(stage: &mut Stage, count: usize) {
     for _ in 0..count {
         let session = stage.start(&bank);
         let answer = stage.publish(&bank, &session, &[THINK, END]);
-        assert!(matches!(answer, Answer::Found(_)), "{answer:?}");
+        assert!(matches!(answer, Reply::EventsPublished { .. }), "{answer:?}");
     }
 }
 
@@ -51,7 +51,7 @@ fn what_is_too_old_goes_a_step_in_a_turn_and_open_sessions_stay() {
             left = now;
         }
         assert_eq!(left, 1, "that of the open session");
-        assert!(matches!(stage.publish(&bank, &open, &[THINK, END]), Answer::Found(_)));
+        assert!(matches!(stage.publish(&bank, &open, &[THINK, END]), Reply::EventsPublished { .. }));
         stage.wait(3 * MINUTE);
         assert_eq!(stage.disk.events().len(), 0);
     });
@@ -131,7 +131,7 @@ fn a_full_disk_is_a_reason_to_look_at_once() {
     stage.disk.fill(true);
     let text = r#"{"summary_normal":"x","localization_hints":{"primary_language":"en"}}"#.into();
     let answer = stage.ask_hub(&agent("bank"), Command::Start { text, key: None });
-    assert!(matches!(answer, Answer::Unavailable(_)), "{answer:?}");
+    assert!(matches!(answer, Reply::Unavailable(_)), "{answer:?}");
     stage.wait(2_000);
     assert_eq!(stage.disk.events().len(), 0);
 }

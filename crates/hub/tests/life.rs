@@ -1,7 +1,7 @@
 //! A session through the hub, from its start to its end, with a question in the middle.
 
 use crate::support::*;
-use hub::command::{Answer, Command};
+use hub::command::{Command, Reply};
 
 #[test]
 fn what_an_agent_says_is_heard_and_what_is_asked_is_answered() {
@@ -9,15 +9,15 @@ fn what_an_agent_says_is_heard_and_what_is_asked_is_answered() {
     let (bank, ada) = (agent("bank"), listener("ada", &[]));
     let (subscription, ear) = stage.listener(&ada, REPLIES);
     let session = stage.start(&bank);
-    assert!(matches!(stage.publish(&bank, &session, &[THINK]), Answer::Found(_)));
+    assert!(matches!(stage.publish(&bank, &session, &[THINK]), Reply::EventsPublished { .. }));
     assert_eq!(types(&stage.heard(ear)), ["session.started", "state.changed"]);
 
-    let Answer::Made(asked) = stage.confirm(&bank, &session, TRANSFER) else { panic!() };
+    let asked = json(stage.confirm(&bank, &session, TRANSFER));
     let token = text_of(&asked, "reply_token");
     let heard = stage.heard(ear);
     assert_eq!(types(&heard), ["state.changed", "awaiting.confirmation"]);
     assert_eq!(text_of(&heard[1], "reply_token"), token);
-    assert_eq!(stage.status(&bank, &session, &token), Answer::Found(r#"{"status":"pending"}"#.into()));
+    assert_eq!(stage.status(&bank, &session, &token), Reply::QuestionPending);
 
     stage.now += 5_000;
     stage.reply(&ada, &subscription, &token, "accept");
@@ -27,7 +27,7 @@ fn what_an_agent_says_is_heard_and_what_is_asked_is_answered() {
         heard[0]
             .contains(&format!(r#""sayso":{{"reply_token":"{token}","decision":"accept","by":"reply"}}"#))
     );
-    let Answer::Found(resolved) = stage.status(&bank, &session, &token) else { panic!() };
+    let resolved = json(stage.status(&bank, &session, &token));
     assert_eq!(
         (text_of(&resolved, "status"), text_of(&resolved, "decision")),
         ("resolved".into(), "accept".into())
@@ -37,11 +37,11 @@ fn what_an_agent_says_is_heard_and_what_is_asked_is_answered() {
     let end = r#"{"type":"aaep:agent.session.completed","summary_normal":"The money is sent."}"#;
     let calling = r#"{"type":"aaep:agent.state.changed","to_state":"calling_tool"}"#;
     let answer = stage.publish(&bank, &session, &[calling, &call(&token, "500.00"), done, end]);
-    assert!(matches!(answer, Answer::Found(_)), "{answer:?}");
+    assert!(matches!(answer, Reply::EventsPublished { .. }), "{answer:?}");
     let heard = stage.heard(ear);
     assert_eq!(types(&heard), ["state.changed", "tool.invoked", "tool.completed", "session.completed"]);
     assert!(!heard[1].contains("arguments") && !heard[1].contains("reply_token"), "for the hub alone");
-    assert_eq!(stage.publish(&bank, &session, &[THINK]), Answer::NotFound, "it is over");
+    assert_eq!(stage.publish(&bank, &session, &[THINK]), Reply::NotFound, "it is over");
 }
 
 #[test]
@@ -52,19 +52,19 @@ fn what_was_not_accepted_cannot_be_done() {
     let session = stage.start(&bank);
     stage.publish(&bank, &session, &[THINK]);
     let unasked = stage.publish(&bank, &session, &[&call("rpl_1", "500.00")]);
-    assert!(matches!(unasked, Answer::Unlawful(_)), "{unasked:?}");
-    let Answer::Made(asked) = stage.confirm(&bank, &session, TRANSFER) else { panic!() };
+    assert!(matches!(unasked, Reply::Unlawful(_)), "{unasked:?}");
+    let asked = json(stage.confirm(&bank, &session, TRANSFER));
     let token = text_of(&asked, "reply_token");
-    assert!(matches!(stage.publish(&bank, &session, &[&call(&token, "500.00")]), Answer::Unlawful(_)));
+    assert!(matches!(stage.publish(&bank, &session, &[&call(&token, "500.00")]), Reply::Unlawful(_)));
     stage.reply(&ada, &subscription, &token, "accept");
     let other = stage.publish(&bank, &session, &[&call(&token, "5000.00")]);
-    assert!(matches!(other, Answer::Unlawful(_)), "another amount was never asked for: {other:?}");
+    assert!(matches!(other, Reply::Unlawful(_)), "another amount was never asked for: {other:?}");
     let good = stage.publish(&bank, &session, &[&call(&token, "500.00")]);
-    assert!(matches!(good, Answer::Found(_)), "{good:?}");
+    assert!(matches!(good, Reply::EventsPublished { .. }), "{good:?}");
     let ledger = stage.disk.decision(&token).unwrap();
     assert!(ledger.spent.is_some(), "the ledger says what the yes was spent on");
     let again = stage.publish(&bank, &session, &[&call(&token, "500.00").replace("call_1", "call_2")]);
-    assert!(matches!(again, Answer::Unlawful(_)), "once only: {again:?}");
+    assert!(matches!(again, Reply::Unlawful(_)), "once only: {again:?}");
 }
 
 #[test]
@@ -74,7 +74,7 @@ fn whoever_wants_more_time_and_answers_at_once_is_heard_with_both() {
     let (subscription, _) = stage.listener(&ada, REPLIES);
     let session = stage.start(&bank);
     stage.publish(&bank, &session, &[THINK]);
-    let Answer::Made(asked) = stage.confirm(&bank, &session, TRANSFER) else { panic!() };
+    let asked = json(stage.confirm(&bank, &session, TRANSFER));
     let token = text_of(&asked, "reply_token");
     let at = aaep::Timestamp::from_unix_millis(stage.now).unwrap();
     let more = format!(
@@ -86,8 +86,8 @@ fn whoever_wants_more_time_and_answers_at_once_is_heard_with_both() {
     // In one turn, as two requests that come while another is being written.
     let say = |text| Command::Say { text };
     let answers = stage.both(&ada, say(more), &ada, say(reply));
-    assert_eq!(answers, [Answer::Done, Answer::Done], "both are answered at once");
-    let Answer::Found(resolved) = stage.status(&bank, &session, &token) else { panic!() };
+    assert_eq!(answers, [Reply::Done, Reply::Done], "both are answered at once");
+    let resolved = json(stage.status(&bank, &session, &token));
     assert_eq!(text_of(&resolved, "decision"), "accept");
 }
 
@@ -96,9 +96,9 @@ fn nobody_to_ask_means_no() {
     let mut stage = Stage::new();
     let bank = agent("bank");
     let session = stage.start(&bank);
-    let Answer::Made(asked) = stage.confirm(&bank, &session, TRANSFER) else { panic!() };
+    let asked = json(stage.confirm(&bank, &session, TRANSFER));
     let token = text_of(&asked, "reply_token");
-    let Answer::Found(resolved) = stage.status(&bank, &session, &token) else { panic!() };
+    let resolved = json(stage.status(&bank, &session, &token));
     assert_eq!(
         (text_of(&resolved, "decision"), text_of(&resolved, "by")),
         ("reject".into(), "unreachable".into())
@@ -111,17 +111,17 @@ fn silence_means_no_and_ends_the_agents_wait() {
     let (bank, ada) = (agent("bank"), listener("ada", &[]));
     let (_, ear) = stage.listener(&ada, REPLIES);
     let session = stage.start(&bank);
-    let Answer::Made(asked) = stage.confirm(&bank, &session, TRANSFER) else { panic!() };
+    let asked = json(stage.confirm(&bank, &session, TRANSFER));
     let token = text_of(&asked, "reply_token");
     let until = stage.now + 600_000;
-    let waiting = stage.send(&bank, Command::Wait { session: session.clone(), token: token.clone(), until });
+    let waiting = stage.send(&bank, Command::Wait { session: id(&session), token: id(&token), until });
     assert_eq!(stage.answer(waiting), None);
     stage.heard(ear);
     stage.wait(179_999);
     assert_eq!(stage.answer(waiting), None);
     assert_eq!(types(&stage.heard(ear)), ["progress.updated", "progress.updated"], "at half and at a tenth");
     stage.wait(1);
-    let Some(Answer::Found(resolved)) = stage.answer(waiting) else { panic!() };
+    let resolved = json(stage.answer(waiting).expect("a reply"));
     assert_eq!(
         (text_of(&resolved, "decision"), text_of(&resolved, "by")),
         ("reject".into(), "timeout".into())
@@ -152,11 +152,11 @@ fn an_observer_hears_and_its_answer_has_no_effect() {
     stage.listener(&ada, REPLIES);
     let (watching, ear) = stage.listener(&eve, REPLIES);
     let session = stage.start(&bank);
-    let Answer::Made(asked) = stage.confirm(&bank, &session, TRANSFER) else { panic!() };
+    let asked = json(stage.confirm(&bank, &session, TRANSFER));
     let token = text_of(&asked, "reply_token");
     assert_eq!(types(&stage.heard(ear)), ["session.started", "state.changed"], "the question is withheld");
     stage.reply(&eve, &watching, &token, "accept");
-    assert_eq!(stage.status(&bank, &session, &token), Answer::Found(r#"{"status":"pending"}"#.into()));
+    assert_eq!(stage.status(&bank, &session, &token), Reply::QuestionPending);
 }
 
 #[test]
@@ -164,13 +164,13 @@ fn somebody_elses_session_is_no_session() {
     let mut stage = Stage::new();
     let (bank, post) = (agent("bank"), agent("post"));
     let session = stage.start(&bank);
-    assert_eq!(stage.publish(&post, &session, &[THINK]), Answer::NotFound);
-    assert_eq!(stage.publish(&post, "sess_1", &[THINK]), Answer::NotFound);
+    assert_eq!(stage.publish(&post, &session, &[THINK]), Reply::NotFound);
+    assert_eq!(stage.publish(&post, "sess_1", &[THINK]), Reply::NotFound);
     let spoofed = r#"{"summary_normal":"x","producer":{"agent_id":"bank"}}"#.to_owned();
-    assert!(matches!(stage.ask_hub(&post, Command::Start { text: spoofed, key: None }), Answer::Bad(_)));
+    assert!(matches!(stage.ask_hub(&post, Command::Start { text: spoofed, key: None }), Reply::Malformed(_)));
     assert_eq!(
         stage.ask_hub(&listener("ada", &[]), Command::Start { text: "{}".into(), key: None }),
-        Answer::Forbidden
+        Reply::Forbidden
     );
 }
 
@@ -184,9 +184,12 @@ fn a_batch_is_taken_whole_or_not_at_all() {
     let before = stage.disk.events().len();
     let wrong =
         r#"{"type":"aaep:agent.tool.completed","tool":"never","status":"success","summary_normal":"x"}"#;
-    assert!(matches!(stage.publish(&bank, &session, &[THINK, wrong]), Answer::Unlawful(_)));
+    assert!(matches!(stage.publish(&bank, &session, &[THINK, wrong]), Reply::Unlawful(_)));
     assert_eq!((stage.disk.events().len(), stage.heard(ear).len()), (before, 0));
-    assert!(matches!(stage.publish(&bank, &session, &[THINK]), Answer::Found(_)), "as if it had never been");
+    assert!(
+        matches!(stage.publish(&bank, &session, &[THINK]), Reply::EventsPublished { .. }),
+        "as if it had never been"
+    );
 }
 
 #[test]
@@ -195,16 +198,16 @@ fn the_same_key_does_the_same_thing_once() {
     let bank = agent("bank");
     let session = stage.start(&bank);
     let publish = |events: &str| Command::Publish {
-        session: session.clone(),
+        session: id(&session),
         events: vec![events.to_owned()],
         key: Some("k1".into()),
     };
-    let Answer::Found(first) = stage.ask_hub(&bank, publish(THINK)) else { panic!() };
-    assert_eq!(stage.ask_hub(&bank, publish(THINK)), Answer::Found(first.clone()));
+    let first = json(stage.ask_hub(&bank, publish(THINK)));
+    assert_eq!(json(stage.ask_hub(&bank, publish(THINK))), first);
     let other = THINK.replace("idle", "writing_output");
-    assert_eq!(stage.ask_hub(&bank, publish(&other)), Answer::Conflict);
+    assert_eq!(stage.ask_hub(&bank, publish(&other)), Reply::Conflict);
     stage.crash();
-    assert_eq!(stage.ask_hub(&bank, publish(THINK)), Answer::Found(first));
+    assert_eq!(json(stage.ask_hub(&bank, publish(THINK))), first);
 }
 
 #[test]
@@ -214,11 +217,11 @@ fn an_agent_that_is_gone_has_its_session_ended_for_it() {
     let (_, ear) = stage.listener(&ada, REPLIES);
     let session = stage.start(&bank);
     let tool = r#"{"type":"aaep:agent.tool.invoked","tool":"look","tool_call_id":"call_9","risk_level":"low","summary_normal":"Looking."}"#;
-    assert!(matches!(stage.publish(&bank, &session, &[THINK, tool]), Answer::Found(_)));
+    assert!(matches!(stage.publish(&bank, &session, &[THINK, tool]), Reply::EventsPublished { .. }));
     stage.heard(ear);
     stage.wait(300_000);
     assert_eq!(types(&stage.heard(ear)), ["tool.completed", "session.errored"]);
-    assert_eq!(stage.publish(&bank, &session, &[THINK]), Answer::NotFound);
+    assert_eq!(stage.publish(&bank, &session, &[THINK]), Reply::NotFound);
 }
 
 #[test]
@@ -231,7 +234,7 @@ fn output_goes_in_however_cut_and_comes_out_in_sentences() {
     stage.heard(ear);
     for piece in ["Your bal", "ance is 12.5", "0 euro. Noth", "ing else", " is due. "] {
         let command = Command::Output {
-            session: session.clone(),
+            session: id(&session),
             output_id: None,
             text: piece.to_owned(),
             language: None,
@@ -240,10 +243,10 @@ fn output_goes_in_however_cut_and_comes_out_in_sentences() {
             stays: false,
             key: None,
         };
-        assert!(matches!(stage.ask_hub(&bank, command), Answer::Found(_)));
+        assert!(matches!(stage.ask_hub(&bank, command), Reply::EventsPublished { .. }));
     }
     let command = Command::Output {
-        session,
+        session: id(&session),
         output_id: None,
         text: "Good day.".to_owned(),
         language: None,
@@ -252,7 +255,7 @@ fn output_goes_in_however_cut_and_comes_out_in_sentences() {
         stays: false,
         key: None,
     };
-    assert!(matches!(stage.ask_hub(&bank, command), Answer::Found(_)));
+    assert!(matches!(stage.ask_hub(&bank, command), Reply::EventsPublished { .. }));
     let heard = stage.heard(ear);
     let texts: Vec<_> = heard
         .iter()
@@ -269,15 +272,16 @@ fn a_wait_that_comes_in_the_same_turn_as_the_answer_is_answered() {
     let (bank, ada) = (agent("bank"), listener("ada", &[]));
     let (subscription, _) = stage.listener(&ada, REPLIES);
     let session = stage.start(&bank);
-    let Answer::Made(asked) = stage.confirm(&bank, &session, TRANSFER) else { panic!() };
+    let asked = json(stage.confirm(&bank, &session, TRANSFER));
     let token = text_of(&asked, "reply_token");
     let at = aaep::Timestamp::from_unix_millis(stage.now).unwrap();
     let reply = format!(
         r#"{{"type":"confirmation.reply","reply_token":"{token}","decision":"accept","subscription_id":"{subscription}","timestamp":"{at}"}}"#
     );
-    let wait = Command::Wait { session, token, until: stage.now + 60_000 };
+    let wait = Command::Wait { session: id(&session), token: id(&token), until: stage.now + 60_000 };
     let answers = stage.both(&ada, Command::Say { text: reply }, &bank, wait);
-    let [Answer::Done, Answer::Found(resolved)] = &answers else { panic!("{answers:?}") };
+    let [Reply::Done, resolved @ Reply::QuestionResolved(_)] = &answers else { panic!("{answers:?}") };
+    let resolved = &json(resolved.clone());
     assert_eq!(text_of(resolved, "decision"), "accept");
 }
 
@@ -290,7 +294,7 @@ fn a_session_is_stopped_whatever_is_open_in_it() {
     let tool = r#"{"type":"aaep:agent.tool.invoked","tool":"look","tool_call_id":"call_9","risk_level":"low","summary_normal":"Looking."}"#;
     let text = "Half a sen".to_owned();
     let piece = Command::Output {
-        session: session.clone(),
+        session: id(&session),
         output_id: None,
         text,
         language: None,
@@ -299,25 +303,23 @@ fn a_session_is_stopped_whatever_is_open_in_it() {
         stays: false,
         key: None,
     };
-    assert!(matches!(stage.ask_hub(&bank, piece), Answer::Found(_)));
+    assert!(matches!(stage.ask_hub(&bank, piece), Reply::EventsPublished { .. }));
     let called = stage.publish(&bank, &session, &[tool]);
-    assert!(matches!(called, Answer::Found(_)), "{called:?}");
-    let Answer::Made(asked) = stage.confirm(&bank, &session, TRANSFER) else { panic!() };
+    assert!(matches!(called, Reply::EventsPublished { .. }), "{called:?}");
+    let asked = json(stage.confirm(&bank, &session, TRANSFER));
     stage.heard(ear);
     let at = aaep::Timestamp::from_unix_millis(stage.now).unwrap();
     let text = format!(
         r#"{{"type":"sayso:session.stop","session_id":"{session}","subscription_id":"{subscription}","timestamp":"{at}"}}"#
     );
-    assert_eq!(stage.ask_hub(&ada, Command::Say { text }), Answer::Done);
+    assert_eq!(stage.ask_hub(&ada, Command::Say { text }), Reply::Done);
     let heard = stage.heard(ear);
     let kinds = types(&heard);
     assert_eq!(kinds.last().unwrap(), "session.cancelled", "{kinds:?}");
     assert!(kinds.contains(&"tool.completed".to_owned()) && kinds.contains(&"output.streaming".to_owned()));
-    let Answer::Found(told) = stage.status(&bank, &session, &text_of(&asked, "reply_token")) else {
-        panic!()
-    };
+    let told = json(stage.status(&bank, &session, &text_of(&asked, "reply_token")));
     assert_eq!(text_of(&told, "status"), "stopped");
-    assert_eq!(stage.publish(&bank, &session, &[tool]), Answer::NotFound);
+    assert_eq!(stage.publish(&bank, &session, &[tool]), Reply::NotFound);
 }
 
 #[test]
@@ -326,12 +328,12 @@ fn text_that_comes_while_a_question_is_open_does_not_say_that_it_was_answered() 
     let (bank, ada) = (agent("bank"), listener("ada", &[]));
     let (_, ear) = stage.listener(&ada, REPLIES);
     let session = stage.start(&bank);
-    let Answer::Made(asked) = stage.confirm(&bank, &session, TRANSFER) else { panic!() };
+    let asked = json(stage.confirm(&bank, &session, TRANSFER));
     stage.heard(ear);
     for (text, complete) in [("Meanwhile ", false), ("I wait.", true)] {
         let text = text.to_owned();
         let piece = Command::Output {
-            session: session.clone(),
+            session: id(&session),
             output_id: None,
             text,
             language: None,
@@ -341,11 +343,11 @@ fn text_that_comes_while_a_question_is_open_does_not_say_that_it_was_answered() 
             key: None,
         };
         let said = stage.ask_hub(&bank, piece);
-        assert!(matches!(said, Answer::Found(_)), "{said:?}");
+        assert!(matches!(said, Reply::EventsPublished { .. }), "{said:?}");
     }
     assert_eq!(types(&stage.heard(ear)), ["output.streaming"]);
     let token = text_of(&asked, "reply_token");
-    assert_eq!(stage.status(&bank, &session, &token), Answer::Found(r#"{"status":"pending"}"#.into()));
+    assert_eq!(stage.status(&bank, &session, &token), Reply::QuestionPending);
     stage.wait(180_000);
     let told = stage.heard(ear);
     let resolved = told.iter().find(|event| event.contains(r#""decision":"reject""#)).expect("an outcome");
@@ -360,8 +362,8 @@ fn the_outcome_of_a_question_is_told_while_a_tool_runs() {
     let session = stage.start(&bank);
     let tool = r#"{"type":"aaep:agent.tool.invoked","tool":"look","tool_call_id":"call_9","risk_level":"low","summary_normal":"Looking."}"#;
     let calls = r#"{"type":"aaep:agent.state.changed","to_state":"calling_tool"}"#;
-    assert!(matches!(stage.publish(&bank, &session, &[calls, tool]), Answer::Found(_)));
-    let Answer::Made(asked) = stage.confirm(&bank, &session, TRANSFER) else { panic!() };
+    assert!(matches!(stage.publish(&bank, &session, &[calls, tool]), Reply::EventsPublished { .. }));
+    let asked = json(stage.confirm(&bank, &session, TRANSFER));
     stage.heard(ear);
     stage.reply(&ada, &subscription, &text_of(&asked, "reply_token"), "reject");
     let told = stage.heard(ear);
@@ -371,5 +373,5 @@ fn the_outcome_of_a_question_is_told_while_a_tool_runs() {
     let end = r#"{"type":"aaep:agent.session.completed","summary_normal":"Done."}"#;
     let think = r#"{"type":"aaep:agent.state.changed","to_state":"thinking"}"#;
     let ended = stage.publish(&bank, &session, &[done, think, end]);
-    assert!(matches!(ended, Answer::Found(_)), "{ended:?}");
+    assert!(matches!(ended, Reply::EventsPublished { .. }), "{ended:?}");
 }

@@ -1,7 +1,7 @@
 //! What a crash, a full disk and a lost connection leave: nothing lost, nothing twice, and never a yes.
 
 use crate::support::*;
-use hub::command::{Answer, Command};
+use hub::command::{Command, Reply};
 
 #[test]
 fn after_a_crash_an_open_question_is_still_open_and_can_be_answered() {
@@ -9,22 +9,22 @@ fn after_a_crash_an_open_question_is_still_open_and_can_be_answered() {
     let (bank, ada) = (agent("bank"), listener("ada", &[]));
     let (subscription, _) = stage.listener(&ada, REPLIES);
     let session = stage.start(&bank);
-    let Answer::Made(asked) = stage.confirm(&bank, &session, TRANSFER) else { panic!() };
+    let asked = json(stage.confirm(&bank, &session, TRANSFER));
     let token = text_of(&asked, "reply_token");
     stage.crash();
-    assert_eq!(stage.status(&bank, &session, &token), Answer::Found(r#"{"status":"pending"}"#.into()));
+    assert_eq!(stage.status(&bank, &session, &token), Reply::QuestionPending);
     stage.attach(&ada, &subscription, None);
     stage.reply(&ada, &subscription, &token, "accept");
-    let Answer::Found(resolved) = stage.status(&bank, &session, &token) else { panic!() };
+    let resolved = json(stage.status(&bank, &session, &token));
     assert_eq!(text_of(&resolved, "decision"), "accept");
     stage.crash();
-    let Answer::Found(resolved) = stage.status(&bank, &session, &token) else { panic!() };
+    let resolved = json(stage.status(&bank, &session, &token));
     assert_eq!(text_of(&resolved, "decision"), "accept");
     let good = stage.publish(&bank, &session, &[&call(&token, "500.00")]);
-    assert!(matches!(good, Answer::Found(_)), "{good:?}");
+    assert!(matches!(good, Reply::EventsPublished { .. }), "{good:?}");
     stage.crash();
     let again = stage.publish(&bank, &session, &[&call(&token, "500.00").replace("call_1", "call_2")]);
-    assert!(matches!(again, Answer::Unlawful(_)), "spent before the crash: {again:?}");
+    assert!(matches!(again, Reply::Unlawful(_)), "spent before the crash: {again:?}");
 }
 
 #[test]
@@ -33,12 +33,12 @@ fn a_deadline_that_passed_while_the_hub_was_away_means_no() {
     let (bank, ada) = (agent("bank"), listener("ada", &[]));
     let (subscription, _) = stage.listener(&ada, REPLIES);
     let session = stage.start(&bank);
-    let Answer::Made(asked) = stage.confirm(&bank, &session, TRANSFER) else { panic!() };
+    let asked = json(stage.confirm(&bank, &session, TRANSFER));
     let token = text_of(&asked, "reply_token");
     stage.now += 200_000;
     stage.crash();
     stage.turn();
-    let Answer::Found(resolved) = stage.status(&bank, &session, &token) else { panic!() };
+    let resolved = json(stage.status(&bank, &session, &token));
     assert_eq!(text_of(&resolved, "decision"), "reject");
     stage.attach(&ada, &subscription, None);
     stage.reply(&ada, &subscription, &token, "accept");
@@ -68,14 +68,14 @@ fn who_joins_late_is_told_the_state_and_the_open_questions() {
     let (bank, ada, ben) = (agent("bank"), listener("ada", &[]), listener("ben", &[]));
     stage.listener(&ada, REPLIES);
     let session = stage.start(&bank);
-    let Answer::Made(asked) = stage.confirm(&bank, &session, TRANSFER) else { panic!() };
+    let asked = json(stage.confirm(&bank, &session, TRANSFER));
     let token = text_of(&asked, "reply_token");
     let (subscription, late) = stage.listener(&ben, REPLIES);
     let heard = stage.heard(late);
     assert_eq!(types(&heard), ["state.changed", "awaiting.confirmation"]);
     assert_eq!(text_of(&heard[0], "from_state"), text_of(&heard[0], "to_state"));
     stage.reply(&ben, &subscription, &token, "reject");
-    let Answer::Found(resolved) = stage.status(&bank, &session, &token) else { panic!() };
+    let resolved = json(stage.status(&bank, &session, &token));
     assert_eq!((text_of(&resolved, "decision"), text_of(&resolved, "by")), ("reject".into(), "reply".into()));
 }
 
@@ -85,19 +85,19 @@ fn a_full_disk_is_a_clear_no_and_nothing_is_lost() {
     let (bank, ada) = (agent("bank"), listener("ada", &[]));
     let (subscription, ear) = stage.listener(&ada, REPLIES);
     let session = stage.start(&bank);
-    let Answer::Made(asked) = stage.confirm(&bank, &session, TRANSFER) else { panic!() };
+    let asked = json(stage.confirm(&bank, &session, TRANSFER));
     let token = text_of(&asked, "reply_token");
     let before = stage.disk.events().len();
     stage.disk.fill(true);
     let text = reply_text(&stage, &subscription, &token);
-    assert!(matches!(stage.ask_hub(&ada, Command::Say { text: text.clone() }), Answer::Unavailable(_)));
+    assert!(matches!(stage.ask_hub(&ada, Command::Say { text: text.clone() }), Reply::Unavailable(_)));
     assert!(stage.is_closed(ear), "it comes back and hears what is on disk");
-    assert!(matches!(stage.publish(&bank, &session, &[&call(&token, "500.00")]), Answer::Unlawful(_)));
+    assert!(matches!(stage.publish(&bank, &session, &[&call(&token, "500.00")]), Reply::Unlawful(_)));
     stage.disk.fill(false);
     assert_eq!(stage.disk.events().len(), before);
-    assert_eq!(stage.status(&bank, &session, &token), Answer::Found(r#"{"status":"pending"}"#.into()));
+    assert_eq!(stage.status(&bank, &session, &token), Reply::QuestionPending);
     stage.attach(&ada, &subscription, None);
-    assert_eq!(stage.ask_hub(&ada, Command::Say { text }), Answer::Done);
+    assert_eq!(stage.ask_hub(&ada, Command::Say { text }), Reply::Done);
     assert_eq!(stage.disk.decision(&token).unwrap().decision, "accept");
 }
 
@@ -114,12 +114,12 @@ fn two_who_join_late_in_one_turn_may_both_answer() {
     let (bank, ada) = (agent("bank"), listener("ada", &[]));
     stage.listener(&ada, REPLIES);
     let session = stage.start(&bank);
-    let Answer::Made(asked) = stage.confirm(&bank, &session, TRANSFER) else { panic!() };
+    let asked = json(stage.confirm(&bank, &session, TRANSFER));
     let token = text_of(&asked, "reply_token");
     let (ben, cleo) = (listener("ben", &[]), listener("cleo", &[]));
     let subscriptions = [stage.subscribe(&ben, REPLIES), stage.subscribe(&cleo, REPLIES)];
     let [first, second] = [(0, 91), (1, 92)].map(|(at, number): (usize, u64)| Command::Attach {
-        subscription: subscriptions[at].clone(),
+        subscription: id(&subscriptions[at]),
         last_event_id: None,
         listener: hub::ListenerId(number),
     });
@@ -153,18 +153,18 @@ fn a_full_disk_is_not_tried_again_at_once_and_an_unreadable_one_is_waited_for() 
     let (bank, ada) = (agent("bank"), listener("ada", &[]));
     stage.listener(&ada, REPLIES);
     let session = stage.start(&bank);
-    let Answer::Made(asked) = stage.confirm(&bank, &session, TRANSFER) else { panic!() };
+    let asked = json(stage.confirm(&bank, &session, TRANSFER));
     let token = text_of(&asked, "reply_token");
     stage.disk.fill(true);
     stage.disk.fail(true);
     stage.now += 180_000;
     stage.turn();
     assert!(stage.core.next_deadline().is_some_and(|at| at > stage.now));
-    assert!(matches!(stage.status(&bank, &session, &token), Answer::Unavailable(_)));
+    assert!(matches!(stage.status(&bank, &session, &token), Reply::Unavailable(_)));
     stage.disk.fill(false);
     stage.disk.fail(false);
     stage.wait(1_000);
-    let Answer::Found(resolved) = stage.status(&bank, &session, &token) else { panic!() };
+    let resolved = json(stage.status(&bank, &session, &token));
     assert_eq!(text_of(&resolved, "decision"), "reject");
 }
 
@@ -188,9 +188,9 @@ fn a_retry_of_what_ended_a_session_is_answered_as_the_first_time() {
     let bank = agent("bank");
     let session = stage.start(&bank);
     let end = r#"{"type":"aaep:agent.session.completed","summary_normal":"Done."}"#.to_owned();
-    let publish = Command::Publish { session, events: vec![end], key: Some("k".into()) };
+    let publish = Command::Publish { session: id(&session), events: vec![end], key: Some("k".into()) };
     let first = stage.ask_hub(&bank, publish.clone());
-    assert!(matches!(first, Answer::Found(_)));
+    assert!(matches!(first, Reply::EventsPublished { .. }));
     assert_eq!(stage.ask_hub(&bank, publish), first);
 }
 
@@ -270,20 +270,24 @@ fn who_is_replaced_or_too_slow_is_told_and_when_the_hub_stops_questions_stay_ope
     assert_eq!(reason(stage.told(first)), ["replaced"]);
     assert!(stage.is_closed(first) && !stage.is_closed(second));
     let session = stage.start(&bank);
-    let Answer::Made(asked) = stage.confirm(&bank, &session, TRANSFER) else { panic!() };
+    let asked = json(stage.confirm(&bank, &session, TRANSFER));
     let token = text_of(&asked, "reply_token");
-    assert_eq!(stage.ask_hub(&ada, Command::Goodbye), Answer::Done);
+    assert_eq!(stage.ask_hub(&ada, Command::Goodbye), Reply::Done);
     assert_eq!(reason(stage.told(second)), ["producer_shutdown"]);
     stage.ask_hub_quietly(&ada, Command::Detached { listener: second, too_slow: false });
     stage.crash();
-    assert_eq!(stage.status(&bank, &session, &token), Answer::Found(r#"{"status":"pending"}"#.into()));
+    assert_eq!(stage.status(&bank, &session, &token), Reply::QuestionPending);
     let back = stage.attach(&ada, &subscription, None);
     stage.reply(&ada, &subscription, &token, "accept");
     assert_eq!(stage.disk.decision(&token).unwrap().decision, "accept");
     stage.ask_hub_quietly(&ada, Command::Detached { listener: back, too_slow: true });
     assert_eq!(reason(stage.told(back)), ["slow_consumer"]);
-    let attach = Command::Attach { subscription, last_event_id: None, listener: hub::ListenerId(1_000) };
-    assert_eq!(stage.ask_hub(&ada, attach), Answer::NotFound, "it is closed");
+    let attach = Command::Attach {
+        subscription: id(&subscription),
+        last_event_id: None,
+        listener: hub::ListenerId(1_000),
+    };
+    assert_eq!(stage.ask_hub(&ada, attach), Reply::NotFound, "it is closed");
 }
 
 /// What a lane holds for two is not lost to the one who wants it otherwise from now on.
@@ -295,7 +299,7 @@ fn who_renegotiates_keeps_the_text_that_was_held() {
     let (_, other) = stage.listener(&ben, "{}");
     let session = stage.start(&bank);
     let piece = |text: &str| Command::Output {
-        session: session.clone(),
+        session: id(&session),
         output_id: None,
         text: text.to_owned(),
         language: None,
@@ -309,10 +313,10 @@ fn who_renegotiates_keeps_the_text_that_was_held() {
         r#"{{"type":"subscription.renegotiate","subscription_id":"{subscription}","capabilities":{{"coalesce_boundaries":["word"]}}}}"#
     );
     let answer = stage.ask_hub(&ada, Command::Say { text });
-    assert!(matches!(answer, Answer::Accepted(_)), "{answer:?}");
+    assert!(matches!(answer, Reply::Subscribed(_)), "{answer:?}");
     stage.ask_hub(&bank, piece(" of one more. "));
     let think = r#"{"type":"aaep:agent.state.changed","to_state":"thinking"}"#;
-    assert!(matches!(stage.publish(&bank, &session, &[think]), Answer::Found(_)));
+    assert!(matches!(stage.publish(&bank, &session, &[think]), Reply::EventsPublished { .. }));
     let mut said = |ear| -> Vec<String> {
         let heard = stage.heard(ear);
         let texts = heard.iter().filter(|event| event.contains("output.streaming"));

@@ -1,7 +1,7 @@
 //! What listeners are told of the time that a question has.
 
 use crate::support::*;
-use hub::command::{Answer, Command};
+use hub::command::{Command, Reply};
 use hub::{Limits, ListenerId, Principal};
 
 struct Scene {
@@ -23,7 +23,7 @@ fn asked() -> Scene {
     let (subscription, adas) = stage.listener(&ada, REPLIES);
     let (_, bobs) = stage.listener(&listener("bob", &[]), REPLIES);
     let session = stage.start(&agent("bank"));
-    let Answer::Made(asked) = stage.confirm(&agent("bank"), &session, TRANSFER) else { panic!() };
+    let asked = json(stage.confirm(&agent("bank"), &session, TRANSFER));
     let token = text_of(&asked, "reply_token");
     stage.heard(adas);
     stage.heard(bobs);
@@ -37,7 +37,7 @@ impl Scene {
             r#"{{"type":"sayso:deadline.extend","reply_token":"{}","subscription_id":"{}","timestamp":"{at}"}}"#,
             self.token, self.subscription
         );
-        assert_eq!(self.stage.ask_hub(&self.ada.clone(), Command::Say { text }), Answer::Done);
+        assert_eq!(self.stage.ask_hub(&self.ada.clone(), Command::Say { text }), Reply::Done);
     }
 
     /// The mark that tells of a deadline so many milliseconds after the start.
@@ -128,7 +128,10 @@ fn no_agent_can_say_the_like() {
                 r#"{{"type":"aaep:agent.progress.updated","@context":["https://aaep-protocol.org/context/v1","urn:sayso:context:v1"],"progress":{{"description":"x"}},"summary_normal":"x",{mark}}}"#
             );
             let answer = scene.stage.publish(&agent("bank"), &scene.session, &[&forged]);
-            assert!(matches!(&answer, Answer::Bad(why) if why.contains("extensions.sayso")), "{answer:?}");
+            assert!(
+                matches!(&answer, Reply::Malformed(why) if why.to_string().contains("extensions.sayso")),
+                "{answer:?}"
+            );
         }
     }
     assert_eq!(scene.stage.heard(scene.bobs), [""; 0]);
@@ -138,7 +141,7 @@ fn no_agent_can_say_the_like() {
 fn an_agent_that_waits_is_answered_when_its_wait_is_over() {
     let Scene { mut stage, session, token, .. } = asked();
     let until = START + 10_000;
-    let waits = stage.send(&agent("bank"), Command::Wait { session, token, until });
+    let waits = stage.send(&agent("bank"), Command::Wait { session: id(&session), token: id(&token), until });
     assert_eq!(stage.answer(waits), None);
     assert_eq!(stage.core.next_deadline(), Some(until), "nobody else would wake the hub");
     stage.now = until;

@@ -2,7 +2,7 @@
 
 use crate::support::*;
 use hub::ListenerId;
-use hub::command::{Answer, Command};
+use hub::command::{Command, Reply};
 
 const LANGUAGES: [&str; 3] = ["en", "es", "yo"];
 const TOOL: &str = r#"{"type":"aaep:agent.tool.invoked","tool":"fetch","tool_call_id":"call_1","summary_normal":"Looking."}"#;
@@ -20,7 +20,7 @@ fn scene() -> (Stage, Vec<(ListenerId, String)>, String) {
         .collect();
     let session = stage.start(&agent("bank"));
     let answer = stage.publish(&agent("bank"), &session, &[TOOL]);
-    assert!(matches!(answer, Answer::Found(_)), "{answer:?}");
+    assert!(matches!(answer, Reply::EventsPublished { .. }), "{answer:?}");
     for (ear, _) in &ears {
         stage.heard(*ear);
     }
@@ -55,7 +55,7 @@ fn that_the_person_stopped_it_is_told_in_each_language() {
         r#"{{"type":"sayso:session.stop","session_id":"{session}","subscription_id":"{}","timestamp":"{at}"}}"#,
         ears.first().unwrap().1
     );
-    assert_eq!(stage.ask_hub(&listener("en", &[]), Command::Say { text }), Answer::Done);
+    assert_eq!(stage.ask_hub(&listener("en", &[]), Command::Say { text }), Reply::Done);
     let wanted = [
         [
             "The person stopped the session. The tool had not finished.",
@@ -106,7 +106,7 @@ fn of_a_yes_that_was_not_used_each_language_is_told_so() {
     ];
     for stops in [false, true] {
         let (mut stage, ears, session) = scene();
-        let Answer::Made(asked) = stage.confirm(&agent("bank"), &session, TRANSFER) else { panic!() };
+        let asked = json(stage.confirm(&agent("bank"), &session, TRANSFER));
         let (_, subscription) = ears.first().unwrap();
         stage.reply(&listener("en", &[]), subscription, &text_of(&asked, "reply_token"), "accept");
         if stops {
@@ -114,7 +114,7 @@ fn of_a_yes_that_was_not_used_each_language_is_told_so() {
             let text = format!(
                 r#"{{"type":"sayso:session.stop","session_id":"{session}","subscription_id":"{subscription}","timestamp":"{at}"}}"#
             );
-            assert_eq!(stage.ask_hub(&listener("en", &[]), Command::Say { text }), Answer::Done);
+            assert_eq!(stage.ask_hub(&listener("en", &[]), Command::Say { text }), Reply::Done);
         } else {
             stage.wait(hub::Limits::default().lease + 1);
         }
@@ -131,13 +131,13 @@ fn a_yes_to_what_does_little_harm_was_used_if_that_was_begun() {
     let harmless = r#"{"action":"Book a room.","consequence":"It can be cancelled.","risk_level":"low","timeout_seconds":180,"default_decision":"reject","tool":"book","arguments":{"room":"7"}}"#;
     for (room, used) in [("7", true), ("8", false)] {
         let (mut stage, ears, session) = scene();
-        let Answer::Made(asked) = stage.confirm(&agent("bank"), &session, harmless) else { panic!() };
+        let asked = json(stage.confirm(&agent("bank"), &session, harmless));
         let (ear, subscription) = ears.first().unwrap();
         stage.reply(&listener("en", &[]), subscription, &text_of(&asked, "reply_token"), "accept");
         let call = format!(
             r#"{{"type":"aaep:agent.tool.invoked","tool":"book","tool_call_id":"call_2","arguments":{{"room":"{room}"}},"summary_normal":"Booking."}}"#
         );
-        assert!(matches!(stage.publish(&agent("bank"), &session, &[&call]), Answer::Found(_)));
+        assert!(matches!(stage.publish(&agent("bank"), &session, &[&call]), Reply::EventsPublished { .. }));
         stage.wait(hub::Limits::default().lease + 1);
         let last = stage.heard(*ear).pop().unwrap();
         assert_eq!(last.contains("It had a yes"), !used, "{last}");
@@ -147,7 +147,7 @@ fn a_yes_to_what_does_little_harm_was_used_if_that_was_begun() {
 #[test]
 fn that_nobody_takes_an_answer_is_told_in_each_language() {
     let (mut stage, ears, session) = scene();
-    let Answer::Made(asked) = stage.confirm(&agent("bank"), &session, TRANSFER) else { panic!() };
+    let asked = json(stage.confirm(&agent("bank"), &session, TRANSFER));
     // Long enough for who was there to be held to be away, and not for the agent to be gone.
     stage.wait(40_000);
     for (ear, _) in &ears {

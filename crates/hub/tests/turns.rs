@@ -6,7 +6,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, SystemTime};
 
 use aaep::event::Producer;
-use hub::command::{Answer, Command, Output, Request, RequestId};
+use hub::command::{Command, Output, Reply, Request, RequestId};
 use hub::watch::Note;
 use hub::{Core, Engine, Limits, Principal};
 use journal::Memory;
@@ -54,7 +54,7 @@ fn start() -> Request {
 
 fn answers(outputs: &[Output]) -> Vec<RequestId> {
     let answer = |output: &Output| match output {
-        Output::Answer(id, Answer::Made(_)) => Some(*id),
+        Output::Reply(id, Reply::QuestionOpened { .. } | Reply::SessionStarted { .. }) => Some(*id),
         _ => None,
     };
     outputs.iter().filter_map(answer).collect()
@@ -140,7 +140,7 @@ fn both_ways_are_taken_one_after_the_other_and_nothing_is_lost() {
     let mut answered = 0;
     while answered < 200 {
         let outputs = told.recv_timeout(PATIENCE).unwrap();
-        let refused = |output: &&Output| matches!(output, Output::Answer(_, answer) if !matches!(answer, Answer::Made(_)));
+        let refused = |output: &&Output| matches!(output, Output::Reply(_, answer) if !matches!(answer, Reply::QuestionOpened { .. } | Reply::SessionStarted { .. }));
         assert_eq!(outputs.iter().find(refused), None);
         answered += answers(&outputs).len();
     }

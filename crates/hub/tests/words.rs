@@ -5,7 +5,7 @@ use aaep::check::Validator;
 use aaep::json::Tape;
 use aaep::rule::{Face, Findings};
 use hub::Limits;
-use hub::command::{Answer, Command};
+use hub::command::{Command, Reply};
 
 /// The findings about an event on its own, warnings too.
 fn findings(event: &str) -> Vec<String> {
@@ -26,12 +26,12 @@ fn nothing_that_the_hub_says_itself_wants_a_warning() {
     let mut sessions = Vec::new();
     for _ in 0..3 {
         let command = Command::Start { text: started.to_owned(), key: None };
-        let Answer::Made(made) = stage.ask_hub(&bank, command) else { panic!() };
+        let made = json(stage.ask_hub(&bank, command));
         sessions.push(text_of(&made, "session_id"));
     }
     let question = TRANSFER.replacen('{', r#"{"urgency":"critical","summary_terse":"Pay Ben?","#, 1);
     let ask = |stage: &mut Stage, session: &str| {
-        let Answer::Made(asked) = stage.confirm(&bank, session, &question) else { panic!() };
+        let asked = json(stage.confirm(&bank, session, &question));
         text_of(&asked, "reply_token")
     };
     for decision in ["reject", "accept"] {
@@ -39,7 +39,7 @@ fn nothing_that_the_hub_says_itself_wants_a_warning() {
         stage.reply(&ada, &subscription, &token, decision);
     }
     let output = Command::Output {
-        session: sessions[0].clone(),
+        session: id(&sessions[0]),
         output_id: None,
         text: "It is done. ".to_owned(),
         language: None,
@@ -48,7 +48,7 @@ fn nothing_that_the_hub_says_itself_wants_a_warning() {
         stays: false,
         key: None,
     };
-    assert!(matches!(stage.ask_hub(&bank, output), Answer::Found(_)));
+    assert!(matches!(stage.ask_hub(&bank, output), Reply::EventsPublished { .. }));
     // One is reminded of, given more time, and runs out; then the agent is gone.
     let token = ask(&mut stage, &sessions[1]);
     stage.wait(100_000);

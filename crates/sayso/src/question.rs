@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-use seal::json::{Tape, Writer};
+use aaep::message::Response;
+use seal::json::Writer;
 
 use crate::consent::By;
-use crate::desk;
 use crate::error::{Error, Stop};
+use crate::line::{Outcome, Status};
 use crate::member;
 use crate::redact::Cleaner;
 use crate::words::{Words, variant};
@@ -156,26 +157,25 @@ pub enum Clarified {
 }
 
 impl Clarified {
-    pub(crate) fn of(outcome: &str) -> Result<Self, Error> {
-        if desk::member(outcome, "status").as_deref() == Some("stopped") {
+    pub(crate) fn of(outcome: Outcome) -> Result<Self, Error> {
+        if outcome.status == Status::Stopped {
             return Err(Error::Stopped(Stop::Person));
         }
-        let by = By::of(desk::member(outcome, "by").as_deref().unwrap_or_default());
-        let mut tape = Tape::default();
-        let doc = tape.read(outcome).map_err(|why| Error::Malformed(why.to_string()))?;
-        let Some(response) = doc.root().member("response") else { return Ok(Self::Nothing(by)) };
-        let text = response.text().map(|text| Self::Text(text.into_owned()));
-        let yes_no = || response.boolean().map(Self::YesNo);
-        let number = || response.number().map(|number| Self::Number(number.as_f64()));
-        Ok(text.or_else(yes_no).or_else(number).unwrap_or(Self::Nothing(by)))
+        Ok(match outcome.response {
+            Some(Response::Text(text)) => Self::Text(text),
+            Some(Response::YesNo(yes)) => Self::YesNo(yes),
+            Some(Response::Number(number)) => Self::Number(number),
+            None => Self::Nothing(outcome.by),
+        })
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "client"))]
 mod tests {
     use super::Clarified;
     use crate::consent::By;
     use crate::error::{Error, Stop};
+    use crate::line::Outcome;
 
     #[test]
     fn what_was_meant_is_what_was_said_and_nothing_else() {
@@ -187,9 +187,9 @@ mod tests {
             (r#"{"status":"resolved","response":["Ben"],"by":"reply"}"#, Clarified::Nothing(By::Reply)),
             (r#"{"status":"resolved","by":"timeout"}"#, Clarified::Nothing(By::Timeout)),
         ] {
-            assert_eq!(Clarified::of(outcome), Ok(meant), "{outcome}");
+            assert_eq!(Clarified::of(Outcome::parse(outcome)), Ok(meant), "{outcome}");
         }
-        let stopped = Clarified::of(r#"{"status":"stopped","response":"Ben","by":"reply"}"#);
+        let stopped = Clarified::of(Outcome::parse(r#"{"status":"stopped","response":"Ben","by":"reply"}"#));
         assert_eq!(stopped, Err(Error::Stopped(Stop::Person)));
     }
 }

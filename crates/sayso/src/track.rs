@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use aaep::event::State;
+use aaep::{ReplyToken, SessionId};
 use seal::json::Writer;
 
 use crate::left::Left;
@@ -28,7 +29,7 @@ pub(crate) enum Intent {
     /// A question.
     Ask { body: String, clarify: bool },
     /// Nobody waits for the answer to a question.
-    Withdraw { token: String },
+    Withdraw { token: ReplyToken },
     /// Somebody else must go on.
     HandOff(String),
     /// The session's last event. `why` is said for the tools that are still open.
@@ -61,7 +62,7 @@ impl Intent {
             Self::Ask { body, .. } => body.len(),
             Self::Output { text: Piece::Text(text), .. } => text.len(),
             Self::Output { text: Piece::Bytes(bytes), .. } => bytes.len(),
-            Self::Withdraw { token } => token.len(),
+            Self::Withdraw { token } => token.as_str().len(),
         }
     }
 }
@@ -102,7 +103,7 @@ impl Piece {
 /// A session as its agent knows it. The hub is the judge; this only knows what to say.
 #[derive(Debug)]
 pub(crate) struct Track {
-    session: String,
+    session: SessionId,
     state: State,
     /// The agent has entered that state itself, in its own words, and leaves it itself.
     entered: bool,
@@ -127,7 +128,7 @@ pub(crate) struct Track {
 }
 
 impl Track {
-    pub(crate) fn new(session: String, cleaner: Cleaner) -> Self {
+    pub(crate) fn new(session: SessionId, cleaner: Cleaner) -> Self {
         let (tools, cut, held) = (BTreeMap::new(), Cut::default(), Held::default());
         Self {
             session,

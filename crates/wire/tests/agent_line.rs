@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use aaep::event::Producer;
 use futures_util::{SinkExt, StreamExt};
-use hub::command::{Answer, Command};
+use hub::command::{Command, Reply};
 use hub::delivery::LaneLimits;
 use hub::{Core, Principal};
 use journal::Memory;
@@ -66,13 +66,13 @@ async fn hub(limits: &Limits) -> Hub {
 }
 
 impl Hub {
-    async fn ask(&self, command: Command) -> Answer {
+    async fn ask(&self, command: Command) -> Reply {
         self.bridge.ask(Principal::anybody(), command).await
     }
 
     /// A look; not on a line it is no sign of life.
     async fn is_open(&self, session: &str) -> bool {
-        self.ask(Command::Follow { session: session.to_owned() }).await != Answer::NotFound
+        self.ask(Command::Follow { session: session_id(session) }).await != Reply::NotFound
     }
 
     async fn connect(&self) -> Socket {
@@ -82,6 +82,10 @@ impl Hub {
 }
 
 const START: &str = r#"{"summary_normal":"Moving money.","localization_hints":{"primary_language":"en"}}"#;
+
+fn session_id(text: &str) -> aaep::SessionId {
+    text.parse().unwrap()
+}
 
 fn session_of(json: &str) -> String {
     let from = json.find("sess_").unwrap();
@@ -100,10 +104,8 @@ async fn a_socket_keeps_its_sessions_alive_and_one_lease_longer() {
     let hub = hub(&Limits::default()).await;
     let mut socket = hub.connect().await;
     let followed = session_of(&call(&mut socket, "session.start", START).await);
-    let Answer::Made(made) = hub.ask(Command::Start { text: START.to_owned(), key: None }).await else {
-        panic!()
-    };
-    let left = session_of(&made);
+    let made = hub.ask(Command::Start { text: START.to_owned(), key: None }).await;
+    let left = session_of(&made.to_json().unwrap());
     let lasts = async {
         for _ in 0..3 {
             hub.clock.fetch_add(LEASE, Ordering::Relaxed);
@@ -140,10 +142,16 @@ async fn who_does_not_take_what_it_is_told_is_let_go_and_may_come_back() {
                 let text = format!(
                     r#"{{"action":"Send {number} euro.","consequence":"None.","irreversible":false,"risk_level":"low","timeout_seconds":120,"default_decision":"reject","summary_normal":"May I?"}}"#
                 );
-                hub.ask(Command::Ask { session: session.clone(), text, clarify: false, key: None })
+                hub.ask(Command::Ask { session: session_id(&session), text, clarify: false, key: None })
             });
             let asked = futures_util::future::join_all(asked).await;
-            assert!(asked.iter().all(|answer| matches!(answer, Answer::Made(_))), "{asked:?}");
+            assert!(
+                asked.iter().all(|answer| matches!(
+                    answer,
+                    Reply::QuestionOpened { .. } | Reply::SessionStarted { .. }
+                )),
+                "{asked:?}"
+            );
         }
     };
     tokio::time::timeout(PATIENCE, asking).await.expect("it is let go");

@@ -112,7 +112,7 @@ fn read(root: Value<'_>) -> Option<Resolution> {
         action_digest: text("action_digest").and_then(|digest| Digest::parse(&digest)),
         answer,
         modified: root.member("modified").and_then(|value| value.boolean()).unwrap_or(false),
-        by: By::of(&text("by")?)?,
+        by: By::parse(&text("by")?)?,
         asked: millis("asked_at")?,
         deadline: millis("deadline")?,
         at: millis("resolved_at")?,

@@ -89,7 +89,8 @@ impl By {
         }
     }
 
-    pub(super) fn of(word: &str) -> Option<Self> {
+    /// The one of that word.
+    pub fn parse(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|by| by.as_str() == word)
     }
 }

@@ -67,6 +67,11 @@ impl Chains {
         Some(chain.implied.as_ref().or(chain.state.as_ref()).unwrap_or(&State::Idle))
     }
 
+    pub(super) fn declared_state_of(&self, agent: &str) -> &State {
+        let chain = self.all().find(|chain| &*chain.agent == agent);
+        chain.and_then(|chain| chain.state.as_ref()).unwrap_or(&State::Idle)
+    }
+
     /// `agent.state.changed`; returns whether it left `awaiting_input`.
     pub(super) fn change(
         &mut self,

@@ -288,6 +288,28 @@ impl Session {
         }
     }
 
+    /// The tools that are running, in the order of their calls, each with its call id.
+    pub fn open_tools(&self) -> impl Iterator<Item = (&str, Option<&str>)> {
+        self.open().into_iter().flat_map(|open| open.tools.open())
+    }
+
+    /// The outputs that are not complete, each with its id and the position of its next chunk.
+    pub fn open_outputs(&self) -> impl Iterator<Item = (Option<&str>, u64)> {
+        self.open().into_iter().flat_map(|open| open.outputs.open())
+    }
+
+    fn open(&self) -> Option<&Open> {
+        match &self.stage {
+            Stage::Open(open) => Some(open),
+            _ => None,
+        }
+    }
+
+    /// Where the last `agent.state.changed` of a producer went; `idle` before the first.
+    pub fn declared_state_of(&self, agent_id: &str) -> &State {
+        self.open().map_or(&State::Idle, |open| open.chains.declared_state_of(agent_id))
+    }
+
     /// The state that a producer is in, as far as its events tell (§4.2.1).
     pub fn state_of(&self, agent_id: &str) -> Option<&State> {
         match &self.stage {

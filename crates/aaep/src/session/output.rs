@@ -73,6 +73,10 @@ impl Outputs {
         self.over.settle();
     }
 
+    pub(super) fn open(&self) -> impl Iterator<Item = (Option<&str>, u64)> {
+        self.open.iter().map(|output| (output.id.as_deref(), output.next))
+    }
+
     pub(super) fn len(&self) -> usize {
         self.open.len()
     }

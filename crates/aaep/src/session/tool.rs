@@ -86,6 +86,10 @@ impl Tools {
         self.open.iter().any(|call| call.agent == agent)
     }
 
+    pub(super) fn open(&self) -> impl Iterator<Item = (&str, Option<&str>)> {
+        self.open.iter().map(|call| (&*call.tool, call.id.as_deref()))
+    }
+
     pub(super) fn len(&self) -> usize {
         self.open.len()
     }

@@ -1,17 +1,18 @@
 //! Sessions as agents start and leave them.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use aaep::event::State;
 use aaep::json::{Kept, Kind, Tape, Value, Writer};
 use aaep::session::Session;
 use aaep::{ReplyToken, SessionId};
+use journal::Place;
 use seal::{Digest, UnixMillis};
 
+use super::restore::unreadable;
 use super::tongues::End;
 use super::{Core, Write};
-use crate::command::Answer;
+use crate::command::{LimitReached, Malformed, Reply};
 use crate::{LineId, Principal};
 
 /// The error code of a session that was ended for its agent.
@@ -30,7 +31,6 @@ pub(super) struct Live {
     /// Localization hints for events that bring none.
     pub(super) hints: Option<Kept>,
     pub(super) machine: Session,
-    pub(super) state: State,
     /// The latest timestamp of its events, in milliseconds since 1970.
     pub(super) stamped: UnixMillis,
     /// When the agent counts as gone, if nobody follows the session on a line. It only ever grows.
@@ -39,90 +39,73 @@ pub(super) struct Live {
     pub(super) seen: Option<UnixMillis>,
     /// The time at which it is looked at next.
     pub(super) looked_at: UnixMillis,
-    /// Calls that are open: tool and call id.
-    pub(super) tools: OpenTools,
-    /// Outputs that are open, and how many code points each has.
-    pub(super) outputs: OpenOutputs,
     /// Consents on which something was done that did not need them.
     pub(super) used: Vec<ReplyToken>,
 }
-
-pub(super) type OpenTools = BTreeSet<(Box<str>, Option<Box<str>>)>;
-pub(super) type OpenOutputs = BTreeMap<Option<Box<str>>, u64>;
 
 /// A request's idempotency key, and the digest of what is asked with it.
 pub(super) type Keyed<'k> = (&'k str, Digest);
 
 impl Core {
     /// `POST /agent/v1/sessions`
-    pub(super) fn start(
-        &mut self,
-        who: &Principal,
-        text: &str,
-        key: Option<&str>,
-        now: UnixMillis,
-    ) -> Answer {
+    pub(super) fn start(&mut self, who: &Principal, text: &str, key: Option<&str>, now: UnixMillis) -> Reply {
         if !who.speaks() {
-            return Answer::Forbidden;
+            return Reply::Forbidden;
         }
         let keyed = key.map(|key| (key, Digest::of(text.as_bytes())));
-        if let Some(answer) = self.remembered(who, keyed.as_ref(), Answer::Made) {
+        if let Some(answer) = self.remembered(who, keyed.as_ref()) {
             return answer;
         }
         if self.sessions.len() >= self.limits.sessions {
-            return Answer::Full("too many sessions are open".to_owned());
+            return LimitReached::Sessions.into();
         }
         let mut tape = Tape::default();
         let doc = match tape.read(text) {
             Ok(doc) if doc.root().kind() == Kind::Object => doc,
-            Ok(_) => return Answer::Bad("a session is started with a JSON object".to_owned()),
-            Err(error) => return Answer::Bad(format!("not JSON: {error}")),
+            Ok(_) => return Malformed::SessionForm.into(),
+            Err(error) => return error.into(),
         };
         let root = doc.root();
         let Some((agent, producer)) = producer(&root, who) else {
-            return Answer::Bad("producer must be an object; an agent_id in it is the token's".to_owned());
+            return Malformed::Producer.into();
         };
-        let id = self.new_id("sess_", now);
-        let Ok(session_id) = SessionId::parse(&id) else { return Answer::Bad("no id".to_owned()) };
+        let Ok(id) = SessionId::parse(&self.new_id("sess_", now)) else { return Reply::NotFound };
         let person = requested_by(&root);
         let hints = root.member("localization_hints").and_then(|hints| Kept::read(hints.source()).ok());
         let live = Live {
-            machine: Session::new(&id).with_max_open(self.limits.open_in_session),
-            id: session_id,
+            machine: Session::new(id.as_str()).with_max_open(self.limits.open_in_session),
+            id: id.clone(),
             owner: who.name.clone(),
             agent,
             person,
             producer,
             hints,
-            state: State::Idle,
             stamped: UnixMillis::MIN,
             lease: now.saturating_add(self.limits.lease),
             seen: Some(now),
             looked_at: now.saturating_add(self.limits.lease),
-            tools: BTreeSet::new(),
-            outputs: BTreeMap::new(),
             used: Vec::new(),
         };
         self.staged.writes.push(Write::SessionOpened {
-            id: (*id).into(),
+            id: id.clone(),
             agent: (&*live.agent).into(),
             principal: (&*live.owner).into(),
             lease: live.lease,
             record: live.record(),
         });
-        self.leases.insert((live.lease, (*id).into()));
-        self.sessions.insert((*id).into(), live);
+        self.leases.insert((live.lease, id.clone()));
+        self.sessions.insert(id.clone(), live);
         let event = started(&root);
         match self.emit(&id, &[event], false, now) {
             Ok(_) => {
-                let answer = format!("{{\"session_id\":\"{id}\"}}");
-                self.remember(who, keyed.as_ref(), &answer, now);
-                Answer::Made(answer)
+                let reply = Reply::SessionStarted { session_id: id };
+                self.remember(who, keyed.as_ref(), &reply, now);
+                reply
             }
             Err(answer) => {
                 self.forget_session(&id);
                 self.staged.writes.retain(
-                    |write| !matches!(write, Write::SessionOpened { id: opened, .. } if **opened == *id),
+                    |write| !matches!(write, Write::SessionOpened { id: opened, .. } if *opened == id),
                 );
                 answer
             }
@@ -130,14 +113,14 @@ impl Core {
     }
 
     /// A session is no more.
-    pub(super) fn forget_session(&mut self, id: &str) {
+    pub(super) fn forget_session(&mut self, id: &SessionId) {
         if let Some(live) = self.sessions.remove(id) {
-            self.leases.remove(&(live.looked_at, id.into()));
+            self.leases.remove(&(live.looked_at, id.clone()));
         }
     }
 
     /// The session, if it is this one's.
-    pub(super) fn own(&mut self, who: &Principal, session: &str) -> Option<&mut Live> {
+    pub(super) fn own(&mut self, who: &Principal, session: &SessionId) -> Option<&mut Live> {
         self.sessions.get_mut(session).filter(|live| who.speaks() && *live.owner == *who.name)
     }
 
@@ -176,55 +159,57 @@ impl Core {
     }
 
     /// Ends a session for its agent: what is open in it is closed first, for else its end would not be lawful.
-    pub(super) fn end_with(&mut self, id: &str, end: End, now: UnixMillis) {
+    pub(super) fn end_with(&mut self, id: &SessionId, end: End, now: UnixMillis) {
         let Some(live) = self.sessions.get(id) else { return };
-        let mut events: Vec<String> =
-            live.tools.iter().map(|(tool, call)| end.of_tool(tool, call.as_deref())).collect();
-        events.extend(live.outputs.iter().map(|(id, position)| closed_output(id.as_deref(), *position)));
+        let mut tools: Vec<_> = live.machine.open_tools().collect();
+        tools.sort_unstable();
+        let mut outputs: Vec<_> = live.machine.open_outputs().collect();
+        outputs.sort_unstable();
+        let mut events: Vec<String> = tools.into_iter().map(|(tool, call)| end.of_tool(tool, call)).collect();
+        events.extend(outputs.into_iter().map(|(id, position)| closed_output(id, position)));
         events.push(end.last());
         let said = self.emit(id, &events, false, now).map(drop);
         self.was_said(id, said);
     }
 
-    /// What was answered to this key before, if it was used: the same `again`.
-    pub(super) fn remembered(
-        &mut self,
-        who: &Principal,
-        keyed: Option<&Keyed<'_>>,
-        again: fn(String) -> Answer,
-    ) -> Option<Answer> {
+    /// The reply to this idempotency key, if the key was used.
+    pub(super) fn remembered(&mut self, who: &Principal, keyed: Option<&Keyed<'_>>) -> Option<Reply> {
         let (key, request) = keyed?;
-        let same = |digest: &[u8]| digest == request.as_bytes().as_slice();
+        let again = |digest: &[u8], response: &[u8]| {
+            if digest != request.as_bytes() {
+                return Reply::Conflict;
+            }
+            Reply::from_journal(response).unwrap_or_else(|| unreadable(Place::Key, key).into())
+        };
         for write in &self.staged.writes {
             if let Write::Idempotent { principal, key: used, request, response, .. } = write
                 && (**principal == *who.name && **used == **key)
             {
-                return Some(if same(request) { again(response.clone()) } else { Answer::Conflict });
+                return Some(again(request, response.as_bytes()));
             }
         }
         match self.journal.idempotent(&who.name, key) {
-            Ok(None) => None,
-            Ok(Some(known)) if same(&known.request) => {
-                Some(again(String::from_utf8_lossy(&known.response).into_owned()))
-            }
-            Ok(Some(_)) => Some(Answer::Conflict),
-            Err(error) => Some(Answer::Unavailable(error.to_string())),
+            Ok(known) => known.map(|known| again(&known.request, &known.response)),
+            Err(error) => Some(error.into()),
         }
     }
 
+    /// Writes down the reply to an idempotency key.
     pub(super) fn remember(
         &mut self,
         who: &Principal,
         keyed: Option<&Keyed<'_>>,
-        answer: &str,
+        reply: &Reply,
         now: UnixMillis,
     ) {
-        if let Some((key, request)) = keyed {
+        if let Some((key, request)) = keyed
+            && let Some(response) = reply.to_json()
+        {
             self.staged.writes.push(Write::Idempotent {
                 principal: (&*who.name).into(),
                 key: (*key).into(),
                 request: request.as_bytes().to_vec(),
-                response: answer.to_owned(),
+                response,
                 at: now,
             });
         }
@@ -232,6 +217,11 @@ impl Core {
 }
 
 impl Live {
+    /// The state that its agent declared last.
+    pub(super) fn state(&self) -> &State {
+        self.machine.declared_state_of(&self.agent)
+    }
+
     /// Who speaks to whom.
     pub(super) fn agent_and_person(&self) -> String {
         format!("{}\u{1f}{}", self.agent, self.person.as_deref().unwrap_or_default())
@@ -276,13 +266,10 @@ impl Live {
             producer: Kept::read(root.member("producer")?.source()).ok()?,
             hints: root.member("hints").map(|hints| Kept::read(hints.source())).transpose().ok()?,
             machine: Session::new(&stored.id).with_max_open(max_open),
-            state: State::Idle,
             stamped: UnixMillis::MIN,
             lease,
             seen: None,
             looked_at: lease,
-            tools: BTreeSet::new(),
-            outputs: BTreeMap::new(),
             used: Vec::new(),
         })
     }

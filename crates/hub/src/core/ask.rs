@@ -1,70 +1,67 @@
 //! Questions: asked, answered, waited for.
 
 use aaep::consent::{Action, Answer as Said, By, Decided, NotAsked, Outcome, Resolution, Status};
-use aaep::event::{Decision, Event, State};
+use aaep::event::{Event, State};
 use aaep::json::{Kind, Tape, Writer};
-use aaep::message::Response;
 use aaep::rule::Finding;
-use aaep::{ReplyToken, SubscriptionId};
+use aaep::{ReplyToken, SessionId, SubscriptionId};
 use seal::{Digest, UnixMillis};
 
 use super::told::{self, Told};
 use super::tongues::{self, End};
 use super::{After, Core, Write};
 use crate::Principal;
-use crate::command::{Answer, Output, RequestId};
+use crate::command::{LimitReached, Malformed, Output, QuestionOutcome, Reply, RequestId};
 use crate::compose::SAYSO_EXTENSION;
-
-/// What an agent is told of a question that is open.
-const PENDING: &str = r#"{"status":"pending"}"#;
+use crate::reply::answer_word;
 
 impl Core {
     /// `POST /agent/v1/sessions/{id}/confirmations` and `…/clarifications`
     pub(super) fn ask(
         &mut self,
         who: &Principal,
-        session: &str,
+        session: &SessionId,
         text: &str,
         clarify: bool,
         key: Option<&str>,
         now: UnixMillis,
-    ) -> Answer {
-        let keyed =
-            key.map(|key| (key, Digest::of_all([session.as_bytes(), text.as_bytes(), &[u8::from(clarify)]])));
-        if let Some(answer) = self.remembered(who, keyed.as_ref(), Answer::Made) {
+    ) -> Reply {
+        let keyed = key.map(|key| {
+            (key, Digest::of_all([session.as_str().as_bytes(), text.as_bytes(), &[u8::from(clarify)]]))
+        });
+        if let Some(answer) = self.remembered(who, keyed.as_ref()) {
             return answer;
         }
-        let Some(live) = self.own(who, session) else { return Answer::NotFound };
+        let Some(live) = self.own(who, session) else { return Reply::NotFound };
         live.seen = Some(now);
         let agent = live.agent_and_person();
         let most = self.limits.questions_per_minute;
         if !self.asked.has_room(&agent, most, now) {
-            return Answer::Full(format!(
-                "An agent may ask a person {most} questions in a minute; nothing was asked."
-            ));
+            return LimitReached::QuestionsPerMinute { most }.into();
         }
         match self.put_question(session, text, clarify, now) {
-            Ok(answer) => {
+            Ok((reply_token, deadline)) => {
                 self.asked.take(&agent, 1, most, now);
-                self.remember(who, keyed.as_ref(), &answer, now);
-                Answer::Made(answer)
+                let reply = Reply::QuestionOpened { reply_token, deadline };
+                self.remember(who, keyed.as_ref(), &reply, now);
+                reply
             }
-            Err(answer) => answer,
+            Err(refusal) => refusal,
         }
     }
 
     fn put_question(
         &mut self,
-        session: &str,
+        session: &SessionId,
         text: &str,
         clarify: bool,
         now: UnixMillis,
-    ) -> Result<String, Answer> {
+    ) -> Result<(ReplyToken, UnixMillis), Reply> {
         let mut tape = Tape::default();
-        let doc = tape.read(text).map_err(|error| Answer::Bad(format!("not JSON: {error}")))?;
+        let doc = tape.read(text)?;
         let root = doc.root();
         if root.kind() != Kind::Object {
-            return Err(Answer::Bad("a question is a JSON object".to_owned()));
+            return Err(Malformed::QuestionForm.into());
         }
         let mut random = [0; 16];
         self.fill(&mut random);
@@ -73,27 +70,23 @@ impl Core {
         let tool = root.member("tool").and_then(|tool| tool.text());
         let binding = match (&tool, root.member("arguments")) {
             (Some(tool), Some(arguments)) => {
-                let action =
-                    Action::new(tool, arguments.source()).map_err(|why| Answer::Bad(why.to_string()))?;
+                let action = Action::new(tool, arguments.source()).map_err(Malformed::Action)?;
                 Some(binding(tool, Some(&action.digest())))
             }
             (Some(tool), None) => Some(binding(tool, None)),
-            (None, Some(_)) => return Err(Answer::Bad("arguments need a tool".to_owned())),
+            (None, Some(_)) => return Err(Malformed::NoTool.into()),
             (None, None) => None,
         };
         let said = question(&root, clarify, &token);
-        let (writes, after, position) = (self.staged.writes.len(), self.staged.after.len(), self.position);
-        let before = self.sessions.get(session).map(|live| (live.machine.clone(), live.state.clone()));
+        let mut savepoint = self.savepoint(true);
+        if let Some(live) = self.sessions.get(session) {
+            savepoint.keep(live);
+        }
         let asked = self.stage_question(session, &said, binding.as_deref(), now);
         match asked {
-            Ok(deadline) => Ok(format!("{{\"reply_token\":\"{token}\",\"deadline\":\"{deadline}\"}}")),
+            Ok(deadline) => Ok((token, deadline)),
             Err(answer) => {
-                self.staged.writes.truncate(writes);
-                self.staged.after.truncate(after);
-                self.position = position;
-                if let (Some(live), Some((machine, state))) = (self.sessions.get_mut(session), before) {
-                    (live.machine, live.state) = (machine, state);
-                }
+                self.roll_back(session, savepoint);
                 Err(answer)
             }
         }
@@ -101,12 +94,12 @@ impl Core {
 
     fn stage_question(
         &mut self,
-        session: &str,
+        session: &SessionId,
         said: &str,
         binding: Option<&str>,
         now: UnixMillis,
-    ) -> Result<String, Answer> {
-        let waits = self.sessions.get(session).is_some_and(|live| live.state == State::AwaitingInput);
+    ) -> Result<UnixMillis, Reply> {
+        let waits = self.sessions.get(session).is_some_and(|live| *live.state() == State::AwaitingInput);
         if !waits {
             let words = [(SAYSO_EXTENSION, told::HUBS_WORDS)];
             self.emit_one(session, &tongues::state(None, &State::AwaitingInput), &words, now)?;
@@ -114,7 +107,7 @@ impl Core {
         let extra: Vec<_> = binding.map(|json| (SAYSO_EXTENSION, json)).into_iter().collect();
         self.emit_one(session, said, &extra, now)?;
         let Some(After::Event { heard, agent, person }) = self.staged.after.last() else {
-            return Err(Answer::NotFound);
+            return Err(Reply::NotFound);
         };
         let (heard, agent, person) = (heard.clone(), agent.clone(), person.clone());
         let repliers = self.repliers(&heard.event, &agent, person.as_deref());
@@ -124,8 +117,7 @@ impl Core {
             _ => None,
         });
         self.decide(decided, now);
-        let deadline = deadline.and_then(aaep::Timestamp::from_unix_millis);
-        Ok(deadline.map(|at| at.to_string()).unwrap_or_default())
+        Ok(deadline.unwrap_or(UnixMillis::MAX))
     }
 
     /// Those who will be sent this question and may answer it.
@@ -149,19 +141,19 @@ impl Core {
                 Outcome::Asked(asked) => {
                     let record = decided.questions().iter().find(|question| question.token == asked.token);
                     self.staged.writes.push(Write::QuestionOpened {
-                        token: asked.token.as_str().into(),
-                        session: asked.session.as_str().into(),
+                        token: asked.token.clone(),
+                        session: asked.session.clone(),
                         deadline: asked.deadline,
                         record: record.map(aaep::consent::Question::to_record).unwrap_or_default(),
                     });
                 }
                 Outcome::Resolved(resolution) => self.stage_resolution(resolution),
                 Outcome::Extended(extended) => self.staged.writes.push(Write::DeadlineMoved {
-                    token: extended.token.as_str().into(),
+                    token: extended.token.clone(),
                     deadline: extended.deadline,
                 }),
                 Outcome::Spent(spent) => self.staged.writes.push(Write::Spent {
-                    token: spent.token.as_str().into(),
+                    token: spent.token.clone(),
                     call: spent.digest.map(|digest| digest.to_string()).unwrap_or_default(),
                     at: now,
                 }),
@@ -174,29 +166,29 @@ impl Core {
             match outcome {
                 Outcome::Resolved(resolution) => self.tell_resolution(&resolution, now),
                 Outcome::Reminder(reminder) => {
-                    self.tell(reminder.session.as_str(), &told::reminder(&reminder), now);
+                    self.tell(&reminder.session, &told::reminder(&reminder), now);
                 }
                 Outcome::Extended(extended) => {
-                    self.tell(extended.session.as_str(), &told::more_time(&extended, now), now);
+                    self.tell(&extended.session, &told::more_time(&extended, now), now);
                 }
                 Outcome::Stopped(stopped) => {
                     let unused_yes = self.has_unused_yes(&stopped.session);
-                    self.end_with(stopped.session.as_str(), End::Stopped { unused_yes }, now);
+                    self.end_with(&stopped.session, End::Stopped { unused_yes }, now);
                 }
                 _ => {}
             }
         }
     }
 
-    fn tell(&mut self, session: &str, told: &Told, now: UnixMillis) {
+    fn tell(&mut self, session: &SessionId, told: &Told, now: UnixMillis) {
         self.say_itself(session, &told.said, &[(SAYSO_EXTENSION, &told.mark)], now);
     }
 
     fn stage_resolution(&mut self, resolution: &Resolution) {
         self.staged.writes.push(Write::Decided {
-            token: resolution.token.as_str().into(),
-            decision: word(&resolution.answer).to_owned(),
-            by: resolution.by.as_str(),
+            token: resolution.token.clone(),
+            decision: answer_word(&resolution.answer).to_owned(),
+            by: resolution.by,
             receipt: resolution.receipt().to_json().to_owned(),
             at: resolution.at,
         });
@@ -204,13 +196,12 @@ impl Core {
 
     /// The event that tells everybody how a question was resolved, and the end of the agent's wait.
     fn tell_resolution(&mut self, resolution: &Resolution, now: UnixMillis) {
-        let outcome = resolved(resolution);
-        let away = self.is_away(resolution.session.as_str(), &resolution.token, now);
-        self.tell_followers(resolution.session.as_str(), &resolution.token, &outcome);
-        let answer = Answer::Found(outcome);
-        self.waits.resolve(&resolution.token, &answer);
-        self.staged.resolved.push((resolution.token.clone(), resolution.session.clone(), answer));
-        let session = resolution.session.as_str();
+        let outcome = QuestionOutcome::of(resolution);
+        let away = self.is_away(&resolution.session, &resolution.token, now);
+        self.tell_followers(&resolution.session, &resolution.token, &outcome);
+        self.waits.resolve(&resolution.token, &Reply::QuestionResolved(outcome.clone()));
+        self.staged.resolved.push((resolution.token.clone(), resolution.session.clone(), outcome));
+        let session = &resolution.session;
         let asks = self.still_asks(&resolution.session);
         let Some(live) = self.sessions.get_mut(session).filter(|live| live.machine.is_open()) else { return };
         if resolution.by == By::Timeout
@@ -221,13 +212,13 @@ impl Core {
         }
         let to = match () {
             () if asks => State::AwaitingInput,
-            () if live.tools.is_empty() => State::Thinking,
+            () if live.machine.open_tools().next().is_none() => State::Thinking,
             () => State::CallingTool,
         };
         let said = told::resolution(resolution, &to);
         // What was meant is no decision; that it was said is what listeners are told (decision 15).
         let decision = match &resolution.answer {
-            Said::Decision(_) => format!(r#""decision":"{}","#, word(&resolution.answer)),
+            Said::Decision(_) => format!(r#""decision":"{}","#, answer_word(&resolution.answer)),
             _ => String::new(),
         };
         let told = format!(
@@ -244,13 +235,13 @@ impl Core {
 
     /// Whether a session has an open question, once this turn is on disk.
     fn still_asks(&self, session: &aaep::SessionId) -> bool {
-        let resolved = |token: &str| self.staged.resolved.iter().any(|(one, ..)| one.as_str() == token);
+        let resolved = |token: &ReplyToken| self.staged.resolved.iter().any(|(one, ..)| one == token);
         let mut known = self.questions.of_session(session).filter(|question| question.is_open());
         let mut new = self.staged.writes.iter().filter_map(|write| match write {
-            Write::QuestionOpened { token, session: of, .. } if **of == *session.as_str() => Some(&**token),
+            Write::QuestionOpened { token, session: of, .. } if of == session => Some(token),
             _ => None,
         });
-        known.any(|question| !resolved(question.token.as_str())) || new.any(|token| !resolved(token))
+        known.any(|question| !resolved(&question.token)) || new.any(|token| !resolved(token))
     }
 
     /// `GET /agent/v1/sessions/{id}/replies/{token}`: answered at once, or when it is resolved, or when its time is over.
@@ -258,36 +249,35 @@ impl Core {
         &mut self,
         request: RequestId,
         who: &Principal,
-        session: &str,
-        token: &str,
+        session: &SessionId,
+        token: &ReplyToken,
         until: UnixMillis,
         now: UnixMillis,
-    ) -> Option<Answer> {
-        let Ok(token) = ReplyToken::parse(token) else { return Some(Answer::NotFound) };
+    ) -> Option<Reply> {
         let until = until.min(now.saturating_add(self.limits.longest_wait));
         let own = self.own(who, session).map(|live| {
             live.lease = live.lease.max(until.max(now).saturating_add(1000));
             live.seen = Some(until.max(now));
         });
         // Resolved in this very turn: the book says so only when it is on disk, and so does this answer.
-        let now_resolved = self.staged.resolved.iter().find(|(resolved, ..)| *resolved == token);
-        if let Some((_, of, answer)) = now_resolved {
-            return Some(if of.as_str() == session && own.is_some() {
-                answer.clone()
+        let now_resolved = self.staged.resolved.iter().find(|(resolved, ..)| resolved == token);
+        if let Some((_, of, outcome)) = now_resolved {
+            return Some(if of == session && own.is_some() {
+                Reply::QuestionResolved(outcome.clone())
             } else {
-                Answer::NotFound
+                Reply::NotFound
             });
         }
-        match self.questions.question(&token) {
-            Some(question) if question.session.as_str() != session => return Some(Answer::NotFound),
+        match self.questions.question(token) {
+            Some(question) if question.session != *session => return Some(Reply::NotFound),
             Some(question) if question.is_open() && own.is_some() => {
                 if until <= now {
-                    return Some(Answer::Found(PENDING.to_owned()));
+                    return Some(Reply::QuestionPending);
                 }
                 if self.waits.of_principal(&who.name) >= self.limits.waits_of_principal {
-                    return Some(Answer::Full("too many of yours wait for an answer".to_owned()));
+                    return Some(LimitReached::Waits.into());
                 }
-                self.waits.insert(request, until, token, who.name.clone());
+                self.waits.insert(request, until, token.clone(), who.name.clone());
                 return None;
             }
             _ => {}
@@ -298,9 +288,11 @@ impl Core {
         };
         let decision = own.and_then(|own| if own { self.journal.decision(token.as_str()) } else { Ok(None) });
         Some(match decision {
-            Ok(Some(decision)) if decision.session == session => Answer::Found(stored(&decision)),
-            Ok(_) => Answer::NotFound,
-            Err(error) => Answer::Unavailable(error.to_string()),
+            Ok(Some(decision)) if decision.session == session.as_str() => {
+                Reply::QuestionResolved(QuestionOutcome::of_stored(&decision))
+            }
+            Ok(_) => Reply::NotFound,
+            Err(error) => error.into(),
         })
     }
 
@@ -309,15 +301,14 @@ impl Core {
         &mut self,
         request: RequestId,
         who: &Principal,
-        session: &str,
-        token: &str,
+        session: &SessionId,
+        token: &ReplyToken,
         now: UnixMillis,
-    ) -> Option<Answer> {
+    ) -> Option<Reply> {
         if self.own(who, session).is_some()
-            && let Ok(token) = ReplyToken::parse(token)
-            && self.questions.question(&token).is_some_and(|question| question.session.as_str() == session)
+            && self.questions.question(token).is_some_and(|question| question.session == *session)
             // Where it is resolved already, or is in this very turn, that holds.
-            && let Ok(decided) = self.questions.cancel(&token, now)
+            && let Ok(decided) = self.questions.cancel(token, now)
         {
             self.decide(decided, now);
         }
@@ -325,23 +316,23 @@ impl Core {
     }
 
     /// Whether a session that is over was this principal's: its agent's name alone is no proof.
-    fn owned(&mut self, who: &Principal, session: &str) -> Result<bool, journal::Error> {
+    fn owned(&mut self, who: &Principal, session: &SessionId) -> Result<bool, journal::Error> {
         if !who.speaks() || self.sessions.contains_key(session) {
             return Ok(false);
         }
-        let known = self.journal.session(session)?;
+        let known = self.journal.session(session.as_str())?;
         Ok(known.is_some_and(|known| known.opened.principal == *who.name))
     }
 
     pub(super) fn end_waits(&mut self, now: UnixMillis) {
         if self.waits.next_deadline().is_some_and(|at| at <= now) {
-            self.waits.expire(now, &Answer::Found(PENDING.to_owned()));
+            self.waits.expire(now, &Reply::QuestionPending);
         }
     }
 
     pub(super) fn answer_waits(&mut self, outputs: &mut Vec<Output>) {
         let answered = self.waits.take_answered();
-        outputs.extend(answered.into_iter().map(|(request, answer)| Output::Answer(request, answer)));
+        outputs.extend(answered.into_iter().map(|(request, answer)| Output::Reply(request, answer)));
     }
 }
 
@@ -380,70 +371,18 @@ pub(super) fn binding(tool: &str, digest: Option<&Digest>) -> String {
     writer.finish()
 }
 
-fn not_asked(why: &NotAsked) -> Answer {
+fn not_asked(why: &NotAsked) -> Reply {
     match (why, why.rule()) {
-        (NotAsked::TooMany(_), _) => Answer::Full(why.to_string()),
-        (NotAsked::Unlawful(findings), _) => Answer::Unlawful(findings.clone()),
-        (_, Some(rule)) => Answer::Unlawful(vec![broken(rule, "", why.to_string())]),
-        _ => Answer::Bad(why.to_string()),
+        (NotAsked::TooMany(_), _) => LimitReached::Questions(why.clone()).into(),
+        (NotAsked::Unlawful(findings), _) => Reply::Unlawful(findings.clone()),
+        (_, Some(rule)) => Reply::Unlawful(vec![broken(rule, "", why.to_string())]),
+        _ => Malformed::Question(why.clone()).into(),
     }
 }
 
 /// A rule that is broken.
 pub(super) fn broken(rule: aaep::rule::Rule, pointer: &str, found: String) -> Finding {
     Finding { rule, severity: aaep::rule::Severity::Error, pointer: pointer.to_owned(), found }
-}
-
-fn word(answer: &Said) -> &'static str {
-    match answer {
-        Said::Decision(Decision::Accept) => "accept",
-        Said::Decision(_) => "reject",
-        Said::Response(_) => "answered",
-        _ => "unavailable",
-    }
-}
-
-/// What an agent is told of a question that is resolved.
-fn resolved(resolution: &Resolution) -> String {
-    let mut writer = Writer::default();
-    writer.open_object();
-    let mut member = |name: &str, text: &str| {
-        writer.key(name);
-        writer.text(text);
-    };
-    member("status", if resolution.by == By::Stopped { "stopped" } else { "resolved" });
-    match &resolution.answer {
-        Said::Decision(_) => member("decision", word(&resolution.answer)),
-        Said::Response(Response::Text(text)) => member("response", text),
-        Said::Response(other) => {
-            writer.key("response");
-            writer.raw(&response_json(other));
-        }
-        _ => {}
-    }
-    writer.key("by");
-    writer.text(resolution.by.as_str());
-    writer.key("receipt");
-    writer.raw(resolution.receipt().to_json());
-    writer.close_object();
-    writer.finish()
-}
-
-fn response_json(response: &Response) -> String {
-    match response {
-        Response::YesNo(yes) => yes.to_string(),
-        Response::Number(number) => seal::number_text(*number).unwrap_or_else(|| "null".to_owned()),
-        Response::Text(_) => "null".to_owned(),
-    }
-}
-
-/// The same, of a decision that is on disk.
-pub(super) fn stored(decision: &journal::stored::StoredDecision) -> String {
-    let receipt = String::from_utf8_lossy(&decision.receipt);
-    if let Some(receipt) = aaep::consent::Receipt::parse(&receipt) {
-        return resolved(receipt.resolution());
-    }
-    format!("{{\"status\":\"resolved\",\"decision\":\"reject\",\"by\":\"{}\"}}", decision.by)
 }
 
 /// How a question that was decided stands, as far as the ledger tells.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use aaep::event::Event;
 use aaep::json::{Scribe, Tape, Writer};
 use aaep::shape::{Shaper, Wants};
+use aaep::{SessionId, SubscriptionId};
 use journal::Position;
 use seal::UnixMillis;
 
@@ -14,7 +15,7 @@ use super::lanes::{Left, is_timed, leave, resumes_from, shaper};
 use super::subscription::Subscription;
 use super::told::{self, Told};
 use super::{After, Core, Heard, tongues};
-use crate::command::{Answer, Output};
+use crate::command::{Output, Reply};
 use crate::compose::{self, SAYSO_EXTENSION, Stamp};
 use crate::delivery::{Frame, Part, Reason, id_place, place_id};
 use crate::{ListenerId, Principal, Scope};
@@ -37,13 +38,13 @@ pub(super) enum Since {
 
 /// A connection that is to listen once the turn is on disk.
 pub(super) struct Attach {
-    subscription: Box<str>,
+    subscription: SubscriptionId,
     listener: ListenerId,
     since: Since,
 }
 
 impl Attach {
-    pub(super) fn who(&self) -> (ListenerId, &str) {
+    pub(super) fn who(&self) -> (ListenerId, &SubscriptionId) {
         (self.listener, &self.subscription)
     }
 }
@@ -53,14 +54,14 @@ impl Core {
     pub(super) fn attach(
         &mut self,
         who: &Principal,
-        subscription: &str,
+        subscription: &SubscriptionId,
         since: Since,
         listener: ListenerId,
         now: UnixMillis,
-    ) -> Answer {
+    ) -> Reply {
         let known = self.subscriptions.get_mut(subscription);
         let Some(known) = known.filter(|one| one.is_of(who) && !one.is_over(now)) else {
-            return Answer::NotFound;
+            return Reply::NotFound;
         };
         known.token = who.token;
         let since = match (since, &known.after) {
@@ -77,22 +78,22 @@ impl Core {
             replaced = Some(old);
         }
         if let Some(until) = known.lost.take() {
-            self.lost.remove(&(until, subscription.into()));
+            self.lost.remove(&(until, subscription.clone()));
         }
         let id = known.id.clone();
         if let Some(old) = replaced {
             self.tell_end(subscription, old, Reason::Replaced);
         }
         self.questions.subscription_resumed(&id, now);
-        self.listeners.insert(listener, subscription.into());
-        let attach = Attach { subscription: subscription.into(), listener, since };
+        self.listeners.insert(listener, subscription.clone());
+        let attach = Attach { subscription: subscription.clone(), listener, since };
         self.staged.after.push(After::Attach(attach));
         self.entitle_to_open(subscription, now);
-        Answer::Done
+        Reply::Done
     }
 
     /// Open questions that a new listener may answer become its own too.
-    fn entitle_to_open(&mut self, subscription: &str, now: UnixMillis) {
+    fn entitle_to_open(&mut self, subscription: &SubscriptionId, now: UnixMillis) {
         let Some(known) = self.subscriptions.get(subscription).filter(|one| one.may_answer) else { return };
         let (id, wants, scope) = (known.id.clone(), known.wants.clone(), known.scope.clone());
         let open: Vec<_> = self
@@ -102,7 +103,7 @@ impl Core {
             .filter(|one| if one.is_confirmation() { wants.confirmations } else { wants.clarifications })
             .filter(|question| {
                 self.sessions
-                    .get(question.session.as_str())
+                    .get(&question.session)
                     .is_some_and(|live| scope.covers(&live.agent, live.person.as_deref()))
             })
             .map(|question| question.token.clone())
@@ -246,7 +247,7 @@ impl Core {
             let text = std::str::from_utf8(&stored.body).ok()?;
             let event = Event::parse(text)?;
             if !people.contains_key(&stored.session) {
-                let (person, known) = self.person_of(&stored.session);
+                let (person, known) = self.person_of(&event.envelope.session_id);
                 whole &= known || scope.covers(&event.envelope.producer.agent_id, None);
                 people.insert(stored.session.clone(), person);
             }
@@ -268,11 +269,12 @@ impl Core {
     }
 
     /// For whom a session is, or was, and whether that is known: the beginning of one that is over may be forgotten.
-    fn person_of(&mut self, session: &str) -> (Option<Arc<str>>, bool) {
+    fn person_of(&mut self, session: &SessionId) -> (Option<Arc<str>>, bool) {
         if let Some(live) = self.sessions.get(session) {
             return (live.person.clone(), true);
         }
-        let first = self.journal.events_of(session, Position::START, 1).ok().and_then(|mut page| page.pop());
+        let first =
+            self.journal.events_of(session.as_str(), Position::START, 1).ok().and_then(|mut page| page.pop());
         let Some(Ok(text)) = first.as_ref().map(|first| std::str::from_utf8(&first.body)) else {
             return (None, false);
         };
@@ -287,13 +289,13 @@ impl Core {
     /// questions that are open.
     fn present(
         &mut self,
-        subscription: &str,
+        subscription: &SubscriptionId,
         last: Option<&str>,
         wants: &Wants,
         scope: &Scope,
         now: UnixMillis,
     ) -> Vec<Arc<Frame>> {
-        let sessions: Vec<Box<str>> = self
+        let sessions: Vec<SessionId> = self
             .sessions
             .iter()
             .filter(|(_, live)| scope.covers(&live.agent, live.person.as_deref()))
@@ -338,8 +340,8 @@ impl Core {
     }
 
     /// A state.changed that says where a session is (§8.7, C-E15): from and to are the same.
-    fn summary(&mut self, session: &str, gap: bool, now: UnixMillis) -> Option<Arc<Frame>> {
-        let state = &self.sessions.get(session)?.state;
+    fn summary(&mut self, session: &SessionId, gap: bool, now: UnixMillis) -> Option<Arc<Frame>> {
+        let state = self.sessions.get(session)?.state();
         let said = tongues::state(Some(state), state);
         let words = if gap { r#"{"gap":true,"words":"hub"}"# } else { told::HUBS_WORDS };
         self.own_frame(session, &said, &[(SAYSO_EXTENSION, words)], now)
@@ -348,7 +350,7 @@ impl Core {
     /// An event for one listener alone, on no disk: it tells of what is.
     fn own_frame(
         &mut self,
-        session: &str,
+        session: &SessionId,
         said: &str,
         extra: &[(&str, &str)],
         now: UnixMillis,
@@ -358,7 +360,7 @@ impl Core {
         let timestamp = aaep::Timestamp::from_unix_millis(now)?.to_string();
         let stamp = Stamp {
             event_id: &id,
-            session_id: session,
+            session_id: session.as_str(),
             timestamp: &timestamp,
             producer: &live.producer,
             hints: None,
@@ -367,7 +369,7 @@ impl Core {
         let (mut tape, mut event) = (Tape::default(), Scribe::default());
         compose::event(&tape.read(said).ok()?.root(), &stamp, extra, &[], &mut event).ok()?;
         let frame = Frame::event(&id, event.source(), self.position, false);
-        Some(Arc::new(frame.of_session(session, Part::Other)))
+        Some(Arc::new(frame.of_session(session.as_str(), Part::Other)))
     }
 }
 
@@ -379,12 +381,12 @@ fn more_time(question: &aaep::consent::Question, now: UnixMillis) -> Option<Told
 }
 
 /// What came after the event that a listener had last is not known any more, or never was.
-fn gap(subscription: &str, last: &str) -> Arc<Frame> {
+fn gap(subscription: &SubscriptionId, last: &str) -> Arc<Frame> {
     let mut writer = Writer::default();
     writer.open_object();
     for (name, text) in [
         ("type", "sayso:gap"),
-        ("subscription_id", subscription),
+        ("subscription_id", subscription.as_str()),
         ("last_event_id", last),
         (
             "reason_message",

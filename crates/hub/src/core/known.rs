@@ -8,7 +8,7 @@ use seal::{Digest, UnixMillis};
 use super::subscription::Subscription;
 use super::{After, Core};
 use crate::Principal;
-use crate::command::{Answer, Output};
+use crate::command::{Output, Reply};
 use crate::delivery::{Frame, Reason};
 
 /// The tokens that hold, by their hashes; whoever has shown none is not looked for here.
@@ -43,7 +43,7 @@ impl Known {
 
 impl Core {
     /// These tokens hold and no others: the subscriptions of others are closed.
-    pub(super) fn know(&mut self, principals: Vec<Principal>, now: UnixMillis) -> Answer {
+    pub(super) fn know(&mut self, principals: Vec<Principal>, now: UnixMillis) -> Reply {
         let known = principals.into_iter().filter_map(|who| Some((who.token?, who)));
         self.known = Known(Some(known.collect()));
         let others: Vec<_> = self
@@ -54,11 +54,11 @@ impl Core {
             .collect();
         for (subscription, listener) in others {
             if let Some((listener, _)) = listener {
-                let last = Arc::new(Frame::close(&subscription, Reason::TokenRemoved));
+                let last = Arc::new(Frame::close(subscription.as_str(), Reason::TokenRemoved));
                 self.staged.after.push(After::Output(Output::Give(listener, last)));
             }
             self.close_subscription(&subscription, now);
         }
-        Answer::Done
+        Reply::Done
     }
 }

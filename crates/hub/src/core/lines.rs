@@ -3,38 +3,36 @@
 
 use std::collections::HashSet;
 
-use aaep::ReplyToken;
 use aaep::event::{CancelledBy, Event, Payload};
-use aaep::json::{Tape, Writer};
+use aaep::{ReplyToken, SessionId};
 use journal::Position;
 use rustc_hash::FxHashMap;
 use seal::UnixMillis;
 
 use super::agent::GONE;
-use super::ask::stored;
 use super::{After, Core};
-use crate::command::{Answer, Command, Notice, RequestId};
+use crate::command::{Command, EndReason, LimitReached, Notice, QuestionOutcome, Reply, RequestId};
 use crate::{LineId, Principal};
 
 #[derive(Default)]
 pub(super) struct Lines {
-    followers: FxHashMap<Box<str>, Vec<LineId>>,
-    follows: FxHashMap<LineId, HashSet<Box<str>>>,
+    followers: FxHashMap<SessionId, Vec<LineId>>,
+    follows: FxHashMap<LineId, HashSet<SessionId>>,
 }
 
 impl Lines {
-    pub(super) fn of(&self, session: &str) -> &[LineId] {
+    pub(super) fn of(&self, session: &SessionId) -> &[LineId] {
         self.followers.get(session).map_or(&[], Vec::as_slice)
     }
 
-    fn follow(&mut self, line: LineId, session: &str) {
-        if self.follows.entry(line).or_default().insert(session.into()) {
-            self.followers.entry(session.into()).or_default().push(line);
+    fn follow(&mut self, line: LineId, session: &SessionId) {
+        if self.follows.entry(line).or_default().insert(session.clone()) {
+            self.followers.entry(session.clone()).or_default().push(line);
         }
     }
 
     /// A session is over.
-    pub(super) fn end(&mut self, session: &str) {
+    pub(super) fn end(&mut self, session: &SessionId) {
         for line in self.followers.remove(session).unwrap_or_default() {
             if let Some(sessions) = self.follows.get_mut(&line) {
                 sessions.remove(session);
@@ -46,7 +44,7 @@ impl Lines {
     }
 
     /// A line is gone; returns what it followed.
-    pub(super) fn hang_up(&mut self, line: LineId) -> HashSet<Box<str>> {
+    pub(super) fn hang_up(&mut self, line: LineId) -> HashSet<SessionId> {
         let sessions = self.follows.remove(&line).unwrap_or_default();
         for session in &sessions {
             if let Some(lines) = self.followers.get_mut(session) {
@@ -60,7 +58,7 @@ impl Lines {
     }
 
     /// Lets go of sessions that are not there, after a turn that did not happen.
-    pub(super) fn keep(&mut self, is_there: impl Fn(&str) -> bool) {
+    pub(super) fn keep(&mut self, is_there: impl Fn(&SessionId) -> bool) {
         let gone: Vec<_> = self.followers.keys().filter(|session| !is_there(session)).cloned().collect();
         for session in gone {
             self.end(&session);
@@ -81,9 +79,8 @@ impl Core {
         line: LineId,
         command: Command,
         now: UnixMillis,
-    ) -> Option<Answer> {
+    ) -> Option<Reply> {
         let session = session_of(&command);
-        let starts = session.is_none();
         let asks_again = match &command {
             Command::Ask { session, key: Some(_), .. } => Some(session.clone()),
             _ => None,
@@ -94,39 +91,36 @@ impl Core {
             return Some(answer);
         }
         self.speaking = Some(line);
-        let answer = self.judge(id, who, command, now);
+        let reply = self.judge(id, who, command, now);
         self.speaking = None;
-        match (&answer, asks_again) {
-            (Some(Answer::Made(made)), None) if starts => {
-                if let Some(session) = member(made, "session_id")
-                    && let Err(answer) = self.touch(who, line, &session, now)
-                {
-                    return Some(answer);
+        match (&reply, asks_again) {
+            (Some(Reply::SessionStarted { session_id }), _) => {
+                if let Err(refusal) = self.touch(who, line, session_id, now) {
+                    return Some(refusal);
                 }
             }
-            (Some(Answer::Made(made)), Some(session)) => {
-                self.tell_again(line, &session, made);
+            (Some(Reply::QuestionOpened { reply_token, .. }), Some(session)) => {
+                self.tell_again(line, &session, reply_token);
             }
             _ => {}
         }
-        answer
+        reply
     }
 
     /// `session.follow`
-    pub(super) fn followed(&mut self, who: &Principal, session: &str) -> Answer {
-        let Some(live) = self.own(who, session) else { return Answer::NotFound };
-        let mut writer = Writer::default();
-        writer.open_object();
-        writer.key("session_id");
-        writer.text(session);
-        writer.key("state");
-        writer.text(live.state.as_str());
-        writer.close_object();
-        Answer::Found(writer.finish())
+    pub(super) fn followed(&mut self, who: &Principal, session: &SessionId) -> Reply {
+        let Some(live) = self.own(who, session) else { return Reply::NotFound };
+        Reply::SessionFollowed { session_id: live.id.clone(), state: live.state().clone() }
     }
 
     /// A line follows a session, if it is its principal's. The first time it is told what it may have missed.
-    fn touch(&mut self, who: &Principal, line: LineId, session: &str, now: UnixMillis) -> Result<(), Answer> {
+    fn touch(
+        &mut self,
+        who: &Principal,
+        line: LineId,
+        session: &SessionId,
+        now: UnixMillis,
+    ) -> Result<(), Reply> {
         let lease = now.saturating_add(self.limits.lease);
         let Some(live) = self.own(who, session) else {
             self.tell_over(who, line, session);
@@ -139,7 +133,7 @@ impl Core {
             return Ok(());
         }
         if followers.len() >= self.limits.followers {
-            return Err(Answer::Full("too many connections follow this session".to_owned()));
+            return Err(LimitReached::Followers.into());
         }
         self.lines.follow(line, session);
         let unspent = |status| !matches!(status, aaep::consent::Status::Open | aaep::consent::Status::Spent);
@@ -150,87 +144,86 @@ impl Core {
             .map(|question| question.token.clone())
             .collect();
         for token in resolved {
-            self.tell_stored(line, session, &token);
+            self.tell_stored(line, &id, &token);
         }
         // Resolved in this very turn, before the line was there.
         let late = self.staged.resolved.iter().filter(|(_, of, _)| *of == id);
-        let late = late.filter_map(|(token, _, answer)| match answer {
-            Answer::Found(outcome) => Some((line, resolved_notice(session, token, outcome))),
-            _ => None,
-        });
+        let late = late.map(|(token, _, outcome)| (line, resolved_notice(&id, token, outcome.clone())));
         self.staged.notices.extend(late);
         Ok(())
     }
 
     /// A question is resolved: all who follow its session are told so when that is on disk.
-    pub(super) fn tell_followers(&mut self, session: &str, token: &ReplyToken, outcome: &str) {
+    pub(super) fn tell_followers(
+        &mut self,
+        session: &SessionId,
+        token: &ReplyToken,
+        outcome: &QuestionOutcome,
+    ) {
         for line in self.lines.of(session) {
-            self.staged.notices.push((*line, resolved_notice(session, token, outcome)));
+            self.staged.notices.push((*line, resolved_notice(session, token, outcome.clone())));
         }
     }
 
     /// The session said its last word in this turn: all who follow it are told, except on the line that it came from.
-    pub(super) fn tell_session_end(&mut self, session: &str) {
+    pub(super) fn tell_session_end(&mut self, session: &SessionId) {
         let last = self.staged.after.iter().rev().find_map(|after| match after {
-            After::Event { heard, .. } if heard.event.envelope.session_id.as_str() == session => {
-                ending(&heard.event)
-            }
+            After::Event { heard, .. } if heard.event.envelope.session_id == *session => ending(&heard.event),
             _ => None,
         });
-        let reason = last.unwrap_or(ENDED);
+        let reason = last.unwrap_or(EndReason::Ended);
         for line in self.lines.of(session).iter().filter(|line| Some(**line) != self.speaking) {
-            let notice = Notice::Stopped { session: session.to_owned(), reason };
+            let notice = Notice::Stopped { session: session.clone(), reason };
             self.staged.notices.push((*line, notice));
         }
-        self.staged.ended.push(session.into());
+        self.staged.ended.push(session.clone());
     }
 
     /// A question was asked before with the same key: if it is resolved by now, the line is told again.
-    fn tell_again(&mut self, line: LineId, session: &str, made: &str) {
-        let Some(token) = member(made, "reply_token").and_then(|token| ReplyToken::parse(&token).ok()) else {
-            return;
-        };
-        if self.questions.question(&token).is_some_and(aaep::consent::Question::is_open) {
+    fn tell_again(&mut self, line: LineId, session: &SessionId, token: &ReplyToken) {
+        if self.questions.question(token).is_some_and(aaep::consent::Question::is_open) {
             return;
         }
-        self.tell_stored(line, session, &token);
+        self.tell_stored(line, session, token);
     }
 
-    fn tell_stored(&mut self, line: LineId, session: &str, token: &ReplyToken) {
+    fn tell_stored(&mut self, line: LineId, session: &SessionId, token: &ReplyToken) {
         let told = |(to, notice): &(LineId, Notice)| {
-            *to == line && matches!(notice, Notice::Resolved { token: of, .. } if *of == token.as_str())
+            *to == line && matches!(notice, Notice::Resolved { token: of, .. } if of == token)
         };
         if self.staged.notices.iter().any(told) {
             return;
         }
         // What cannot be read now is told at the next touch, or found with GET.
         if let Ok(Some(decision)) = self.journal.decision(token.as_str())
-            && decision.session == session
+            && decision.session == session.as_str()
         {
-            self.staged.notices.push((line, resolved_notice(session, token, &stored(&decision))));
+            self.staged
+                .notices
+                .push((line, resolved_notice(session, token, QuestionOutcome::of_stored(&decision))));
         }
     }
 
     /// Why a session of this principal is over, if it is: who comes back to it has not heard.
-    fn tell_over(&mut self, who: &Principal, line: LineId, session: &str) {
+    fn tell_over(&mut self, who: &Principal, line: LineId, session: &SessionId) {
         if who.speaks()
-            && let Ok(Some(known)) = self.journal.session(session)
+            && let Ok(Some(known)) = self.journal.session(session.as_str())
             && known.ended
             && known.opened.principal == *who.name
         {
-            let reason = self.last_event(session).as_ref().and_then(ending).unwrap_or(ENDED);
-            let notice = Notice::Stopped { session: session.to_owned(), reason };
+            let reason = self.last_event(session).as_ref().and_then(ending).unwrap_or(EndReason::Ended);
+            let notice = Notice::Stopped { session: session.clone(), reason };
             self.staged.notices.push((line, notice));
         }
     }
 
     /// The last event of a session, looked for by halves: the journal reads forwards.
-    fn last_event(&mut self, session: &str) -> Option<Event> {
+    fn last_event(&mut self, session: &SessionId) -> Option<Event> {
         let (mut from, mut to) = (0, self.position);
         let mut last = None;
         while from < to {
             let middle = from + (to - from) / 2;
-            match self.journal.events_of(session, Position::new(middle), 1).ok()?.pop() {
+            match self.journal.events_of(session.as_str(), Position::new(middle), 1).ok()?.pop() {
                 Some(event) => {
                     from = event.position.get();
                     last = Some(event);
@@ -242,35 +235,30 @@ impl Core {
     }
 }
 
-/// A session of which no last word is kept.
-const ENDED: &str = "ended";
-
 /// Why a session is over, by its last word.
-fn ending(event: &Event) -> Option<&'static str> {
+fn ending(event: &Event) -> Option<EndReason> {
     match &event.payload {
-        Payload::SessionCompleted(_) => Some("completed"),
-        Payload::SessionErrored(errored) if errored.error_code.as_deref() == Some(GONE) => Some("gone"),
-        Payload::SessionErrored(_) => Some("errored"),
+        Payload::SessionCompleted(_) => Some(EndReason::Completed),
+        Payload::SessionErrored(errored) if errored.error_code.as_deref() == Some(GONE) => {
+            Some(EndReason::Gone)
+        }
+        Payload::SessionErrored(_) => Some(EndReason::Errored),
         Payload::SessionCancelled(cancelled) => Some(match cancelled.cancelled_by {
-            CancelledBy::User => "user",
-            CancelledBy::Producer => "producer",
-            CancelledBy::Timeout => "timeout",
-            CancelledBy::System => "system",
-            _ => ENDED,
+            CancelledBy::User => EndReason::User,
+            CancelledBy::Producer => EndReason::Producer,
+            CancelledBy::Timeout => EndReason::Timeout,
+            CancelledBy::System => EndReason::System,
+            _ => EndReason::Ended,
         }),
         _ => None,
     }
 }
 
-fn resolved_notice(session: &str, token: &ReplyToken, outcome: &str) -> Notice {
-    Notice::Resolved {
-        session: session.to_owned(),
-        token: token.as_str().to_owned(),
-        outcome: outcome.to_owned(),
-    }
+fn resolved_notice(session: &SessionId, token: &ReplyToken, outcome: QuestionOutcome) -> Notice {
+    Notice::Resolved { session: session.clone(), token: token.clone(), outcome }
 }
 
-fn session_of(command: &Command) -> Option<&str> {
+fn session_of(command: &Command) -> Option<&SessionId> {
     match command {
         Command::Publish { session, .. }
         | Command::Output { session, .. }
@@ -280,10 +268,4 @@ fn session_of(command: &Command) -> Option<&str> {
         | Command::Withdraw { session, .. } => Some(session),
         _ => None,
     }
-}
-
-fn member(json: &str, name: &str) -> Option<String> {
-    let mut tape = Tape::default();
-    let doc = tape.read(json).ok()?;
-    Some(doc.root().member(name)?.text()?.into_owned())
 }

@@ -9,7 +9,7 @@ use seal::UnixMillis;
 use super::subscription::{Subscription, rejection};
 use super::{Core, Write};
 use crate::Principal;
-use crate::command::Answer;
+use crate::command::Reply;
 
 /// How a message came.
 #[derive(Clone, Copy)]
@@ -17,75 +17,75 @@ pub(super) enum Way<'w> {
     /// On its own.
     Alone,
     /// Over the connection of a subscription, which it must name.
-    Over(&'w str),
+    Over(&'w SubscriptionId),
 }
 
 impl Core {
     /// `POST /aaep/v1/replies`, or a message over the connection of a subscription: whatever comes of a reply, its sender
     /// learns nothing from the answer (C-D1).
-    pub(super) fn say(&mut self, who: &Principal, way: Way<'_>, text: &str, now: UnixMillis) -> Answer {
+    pub(super) fn say(&mut self, who: &Principal, way: Way<'_>, text: &str, now: UnixMillis) -> Reply {
         match Message::parse(text) {
             Some(Message::SubscriptionRenegotiate(wish)) => {
-                let Some(known) = self.own_subscription(who, wish.subscription_id.as_str()) else {
-                    return Answer::NotFound;
+                let Some(known) = self.own_subscription(who, &wish.subscription_id) else {
+                    return Reply::NotFound;
                 };
                 let terms = known.terms.clone();
                 let offer = self.offer_to(who);
                 match renegotiate(&terms, &wish, &offer) {
                     Ok((accepted, terms)) => {
-                        let accepted = Message::SubscriptionAccepted(accepted).to_json();
-                        self.change_terms(wish.subscription_id.as_str(), terms, &accepted);
-                        Answer::Accepted(accepted)
+                        let reply = Reply::Subscribed(Box::new(accepted));
+                        let accepted = reply.to_json().unwrap_or_default();
+                        self.change_terms(&wish.subscription_id, terms, &accepted);
+                        reply
                     }
                     Err(rejected) => {
-                        self.close_subscription(wish.subscription_id.as_str(), now);
+                        self.close_subscription(&wish.subscription_id, now);
                         rejection(rejected)
                     }
                 }
             }
             Some(Message::SubscriptionClose(SubscriptionClose { subscription_id, .. })) => {
-                if self.own_subscription(who, subscription_id.as_str()).is_none() {
-                    return Answer::NotFound;
+                if self.own_subscription(who, &subscription_id).is_none() {
+                    return Reply::NotFound;
                 }
-                self.close_subscription(subscription_id.as_str(), now);
-                Answer::Done
+                self.close_subscription(&subscription_id, now);
+                Reply::Done
             }
             _ => self.reply(who, way, text, now),
         }
     }
 
-    fn own_subscription(&self, who: &Principal, id: &str) -> Option<&Subscription> {
+    fn own_subscription(&self, who: &Principal, id: &SubscriptionId) -> Option<&Subscription> {
         self.subscriptions.get(id).filter(|one| *one.principal == *who.name)
     }
 
     /// A reply, more time or stop. Every attempt is written down and answered alike, once that is on disk.
-    fn reply(&mut self, who: &Principal, way: Way<'_>, text: &str, now: UnixMillis) -> Answer {
+    fn reply(&mut self, who: &Principal, way: Way<'_>, text: &str, now: UnixMillis) -> Reply {
         let over = match way {
             Way::Alone => None,
             Way::Over(id) => Some(id),
         };
-        let Ok(over) = over.map(SubscriptionId::parse).transpose() else { return Answer::Done };
-        let link = over.as_ref().map_or(Link::Shared, Link::Of);
+        let link = over.map_or(Link::Shared, Link::Of);
         let sender = Sender { principal: &who.name, link };
         let heard = match Said::parse(text) {
             Err(why) => Err(why),
             Ok(Said::Stop(wish)) => {
-                let hears = self.own_subscription(who, wish.subscription_id.as_str()).is_some_and(|one| {
+                let hears = self.own_subscription(who, &wish.subscription_id).is_some_and(|one| {
                     one.may_answer
                         && self
                             .sessions
-                            .get(wish.session_id.as_str())
+                            .get(&wish.session_id)
                             .is_some_and(|live| one.scope.covers(&live.agent, live.person.as_deref()))
                 });
                 self.questions.stop(&wish, &sender, hears, now)
             }
             Ok(Said::Reply(reply)) => self.questions.hear(&reply, &sender, now),
-            Ok(_) => return Answer::Done,
+            Ok(_) => return Reply::Done,
         };
         // Whoever wants more time and answers at once is not to lose the answer.
         if matches!(heard, Err(Ignored::Pending)) && !self.last_round {
             self.too_early = true;
-            return Answer::Done;
+            return Reply::Done;
         }
         let what = match &heard {
             Ok(_) => "taken",
@@ -99,6 +99,6 @@ impl Core {
         if let Ok(decided) = heard {
             self.decide(decided, now);
         }
-        Answer::Done
+        Reply::Done
     }
 }

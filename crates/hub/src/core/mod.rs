@@ -37,11 +37,14 @@ use aaep::check::Validator;
 use aaep::consent::{Decided, Questions};
 use aaep::event::{Event, Producer};
 use aaep::negotiate::Offer;
+use aaep::{ReplyToken, SessionId, SubscriptionId};
 use journal::Journal;
 use rustc_hash::FxHashMap;
 use seal::{Random, UnixMillis};
 
-use crate::command::{Answer, Command, Notice, Output, Request, RequestId};
+use crate::command::{
+    Command, Malformed, Notice, Output, QuestionOutcome, Reply, Request, RequestId, Unavailable,
+};
 use crate::delivery::Frame;
 use crate::watch::{Counters, Note};
 use crate::write::Write;
@@ -76,13 +79,13 @@ pub struct Core {
     limits: Limits,
     offer: Offer,
     validator: Validator,
-    sessions: FxHashMap<Box<str>, agent::Live>,
-    subscriptions: HashMap<Box<str>, Subscription>,
+    sessions: FxHashMap<SessionId, agent::Live>,
+    subscriptions: HashMap<SubscriptionId, Subscription>,
     known: Known,
     /// Sessions that were left when the process before this one ended.
-    orphans: HashSet<Box<str>>,
+    orphans: HashSet<SessionId>,
     /// Which subscription each connection listens on.
-    listeners: HashMap<crate::ListenerId, Box<str>>,
+    listeners: HashMap<crate::ListenerId, SubscriptionId>,
     lanes: Lanes,
     questions: Questions<RandomState>,
     criticals: Minutes,
@@ -92,7 +95,7 @@ pub struct Core {
     /// The line on which what is being judged was said.
     speaking: Option<LineId>,
     /// Each open session once, at a time that is not after its lease ends: leases grow without being looked for here.
-    leases: BTreeSet<(UnixMillis, Box<str>)>,
+    leases: BTreeSet<(UnixMillis, SessionId)>,
     /// Messages about questions of which something else is being written: they are heard after it.
     later: Vec<Request>,
     /// What is being judged is such a message.
@@ -103,7 +106,7 @@ pub struct Core {
     position: u64,
     staged: Staged,
     /// Subscriptions without a connection, by the time until which they may come back.
-    lost: BTreeSet<(UnixMillis, Box<str>)>,
+    lost: BTreeSet<(UnixMillis, SubscriptionId)>,
     /// What holds could not be read after a turn that was not written; it is tried again at the next.
     stale: bool,
     /// After a turn that was not written, nothing is tried before this without being asked.
@@ -132,13 +135,13 @@ struct Staged {
     /// In the order in which it is to hold.
     after: Vec<After>,
     /// Questions that were resolved, for agents who ask about them in the same turn.
-    resolved: Vec<(aaep::ReplyToken, aaep::SessionId, Answer)>,
+    resolved: Vec<(ReplyToken, SessionId, QuestionOutcome)>,
     /// Answers to requests that waited on nothing.
-    answers: Vec<(RequestId, Answer)>,
+    answers: Vec<(RequestId, Reply)>,
     /// What is told on lines.
     notices: Vec<(LineId, Notice)>,
     /// Sessions that have ended.
-    ended: Vec<Box<str>>,
+    ended: Vec<SessionId>,
 }
 
 enum After {
@@ -151,7 +154,7 @@ enum After {
     /// A connection listens, and is told what it missed.
     Attach(attach::Attach),
     /// The terms of a subscription are others from here on.
-    Moved(Box<str>),
+    Moved(SubscriptionId),
 }
 
 impl Core {
@@ -217,14 +220,14 @@ impl Core {
             && let Err(error) = self.make_again(now)
         {
             self.rests_until = now.saturating_add(REST);
-            let why = format!("nothing can be read: {error}");
+            let why = Unavailable::NotRead(Arc::new(error));
             let mut outputs = Vec::new();
             for request in requests {
                 if let Command::HungUp { line } = request.command {
                     self.lines.hang_up(line);
                 }
                 if !request.command.is_quiet() {
-                    outputs.push(Output::Answer(request.id, Answer::Unavailable(why.clone())));
+                    outputs.push(Output::Reply(request.id, Reply::Unavailable(why.clone())));
                 }
             }
             return outputs;
@@ -283,9 +286,9 @@ impl Core {
     }
 
     /// Judges a request; it has no answer yet, or never will, if there is none.
-    fn judge(&mut self, id: RequestId, who: &Principal, command: Command, now: UnixMillis) -> Option<Answer> {
+    fn judge(&mut self, id: RequestId, who: &Principal, command: Command, now: UnixMillis) -> Option<Reply> {
         if !self.known.hears(who) {
-            return Some(Answer::Forbidden);
+            return Some(Reply::Forbidden);
         }
         match command {
             Command::Know { principals } => Some(self.know(principals, now)),
@@ -303,7 +306,7 @@ impl Core {
             }
             Command::Goodbye => {
                 self.say_goodbye();
-                Some(Answer::Done)
+                Some(Reply::Done)
             }
             Command::Say { text } => Some(self.say(who, Way::Alone, &text, now)),
             Command::SayOver { subscription, text } => {
@@ -332,7 +335,7 @@ impl Core {
             Command::On { line, command } if !matches!(*command, Command::On { .. }) => {
                 self.on_line(id, who, line, *command, now)
             }
-            Command::On { .. } => Some(Answer::Bad("a line is on no line".to_owned())),
+            Command::On { .. } => Some(Malformed::NestedLine.into()),
             Command::Follow { session } => Some(self.followed(who, &session)),
             Command::HungUp { line } => {
                 self.hung_up(line, now);
@@ -356,7 +359,7 @@ impl Core {
     fn finish(&mut self, now: UnixMillis) -> Vec<Output> {
         let mut staged = std::mem::take(&mut self.staged);
         if let Err(error) = self.write(&staged.writes) {
-            return self.undo(staged, &error, now);
+            return self.undo(staged, error, now);
         }
         let mut outputs = std::mem::take(&mut self.room.outputs);
         self.count(&staged, &mut outputs);
@@ -378,7 +381,7 @@ impl Core {
         for attach in coming {
             self.attached(attach, now, &mut outputs);
         }
-        outputs.extend(staged.answers.drain(..).map(|(id, answer)| Output::Answer(id, answer)));
+        outputs.extend(staged.answers.drain(..).map(|(id, answer)| Output::Reply(id, answer)));
         self.answer_waits(&mut outputs);
         outputs.extend(staged.notices.drain(..).map(|(line, notice)| Output::Notice(line, notice)));
         for session in staged.ended.drain(..) {
@@ -405,7 +408,7 @@ impl Core {
     }
 
     /// Nothing of the turn happened. What is on disk is what holds; whoever asked for something may ask again.
-    fn undo(&mut self, staged: Staged, error: &journal::Error, now: UnixMillis) -> Vec<Output> {
+    fn undo(&mut self, staged: Staged, error: journal::Error, now: UnixMillis) -> Vec<Output> {
         let mut outputs = Vec::new();
         for after in staged.after {
             match after {
@@ -415,20 +418,22 @@ impl Core {
                 _ => {}
             }
         }
-        let why = format!("nothing could be stored: {error}");
-        let unavailable = |(id, _)| Output::Answer(id, Answer::Unavailable(why.clone()));
+        let note = Note::NotStored(error.to_string());
+        let why = Unavailable::NotStored(Arc::new(error));
+        let unavailable = |(id, _)| Output::Reply(id, Reply::Unavailable(why.clone()));
         outputs.extend(staged.answers.into_iter().map(unavailable));
         for request in self.waits.take_all() {
-            outputs.push(Output::Answer(request, Answer::Unavailable(why.clone())));
+            outputs.push(Output::Reply(request, Reply::Unavailable(why.clone())));
         }
         // Connections are let go: they come back and resume from what is on disk.
         outputs.extend(std::mem::take(&mut self.listeners).into_keys().map(Output::Close));
-        outputs.push(Output::Note(Note::NotStored(error.to_string())));
+        outputs.push(Output::Note(note));
         self.rests_until = now.saturating_add(REST);
         self.trims_at = now;
         self.stale = true;
         self.doubtful = true;
-        let _ = self.make_again(now);
+        // What cannot be read now is read again before the next turn: `stale` stays set.
+        drop(self.make_again(now));
         outputs
     }
 

@@ -1,13 +1,13 @@
 //! Output as a model makes it: text however cut goes in, and events with their positions come of it.
 
+use aaep::SessionId;
 use aaep::event::State;
 use aaep::json::Writer;
 use seal::{Digest, UnixMillis};
 
-use super::publish::published;
 use super::{Core, tongues};
 use crate::Principal;
-use crate::command::Answer;
+use crate::command::{Malformed, Reply};
 
 /// A piece of an output.
 pub(super) struct Piece<'p> {
@@ -27,29 +27,29 @@ impl Core {
     pub(super) fn output(
         &mut self,
         who: &Principal,
-        session: &str,
+        session: &SessionId,
         piece: &Piece<'_>,
         key: Option<&str>,
         now: UnixMillis,
-    ) -> Answer {
+    ) -> Reply {
         let complete = if piece.complete { "1" } else { "0" };
-        let whole = [session, piece.id.unwrap_or(""), complete, piece.text];
+        let whole = [session.as_str(), piece.id.unwrap_or(""), complete, piece.text];
         // Keys from before there were languages and media types stay valid.
         let whole = whole.into_iter().chain(piece.language.into_iter().flat_map(|tag| ["\0", tag]));
         let whole = whole.chain(piece.content_type.into_iter().flat_map(|media_type| ["\0\0", media_type]));
         let keyed = key.map(|key| (key, Digest::of_all(whole.map(str::as_bytes))));
-        if let Some(answer) = self.remembered(who, keyed.as_ref(), Answer::Found) {
+        if let Some(answer) = self.remembered(who, keyed.as_ref()) {
             return answer;
         }
-        let Some(live) = self.own(who, session) else { return Answer::NotFound };
+        let Some(live) = self.own(who, session) else { return Reply::NotFound };
         live.seen = Some(now);
-        let name = piece.id.map(Box::from);
-        let mut position = live.outputs.get(&name).copied().unwrap_or(0);
+        let open = live.machine.open_outputs().find(|(id, _)| *id == piece.id);
+        let mut position = open.map_or(0, |(_, next)| next);
         // While a question is open, leaving its state would tell that it was answered (decision 15).
-        let asks = live.state == State::AwaitingInput;
-        let writes = asks || live.state == State::WritingOutput;
+        let asks = *live.state() == State::AwaitingInput;
+        let writes = asks || *live.state() == State::WritingOutput;
         if piece.text.is_empty() && !piece.complete {
-            return Answer::Bad("there is no text, and complete is not said".to_owned());
+            return Malformed::NoText.into();
         }
         let mut events = Vec::new();
         if !writes {
@@ -65,10 +65,10 @@ impl Core {
             events.push(tongues::state(None, &State::Thinking));
         }
         match self.emit(session, &events, false, now) {
-            Ok(ids) => {
-                let answer = published(&ids);
-                self.remember(who, keyed.as_ref(), &answer, now);
-                Answer::Found(answer)
+            Ok(event_ids) => {
+                let reply = Reply::EventsPublished { event_ids };
+                self.remember(who, keyed.as_ref(), &reply, now);
+                reply
             }
             Err(answer) => answer,
         }

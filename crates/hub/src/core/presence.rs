@@ -28,15 +28,15 @@ impl Core {
     }
 
     /// The lease of a session is over, whatever it was.
-    pub(super) fn end_lease(&mut self, id: &str, now: UnixMillis) {
+    pub(super) fn end_lease(&mut self, id: &SessionId, now: UnixMillis) {
         let Some(live) = self.sessions.get_mut(id) else { return };
-        self.leases.remove(&(live.looked_at, id.into()));
+        self.leases.remove(&(live.looked_at, id.clone()));
         (live.lease, live.looked_at) = (now, now);
-        self.leases.insert((now, id.into()));
+        self.leases.insert((now, id.clone()));
     }
 
     /// Whether nobody follows a session, waits for the question or was there just now.
-    pub(super) fn is_away(&self, session: &str, token: &ReplyToken, now: UnixMillis) -> bool {
+    pub(super) fn is_away(&self, session: &SessionId, token: &ReplyToken, now: UnixMillis) -> bool {
         let seen = |at: UnixMillis| now.millis_since(at) <= BETWEEN;
         self.lines.of(session).is_empty()
             && !self.waits.has(token)
@@ -48,7 +48,7 @@ impl Core {
         let token = self.waits.token_of(request).cloned();
         self.waits.forget(request);
         let question = token.and_then(|token| self.questions.question(&token));
-        if let Some(live) = question.and_then(|question| self.sessions.get_mut(question.session.as_str())) {
+        if let Some(live) = question.and_then(|question| self.sessions.get_mut(&question.session)) {
             live.seen = None;
         }
     }
@@ -59,19 +59,22 @@ impl Core {
         if resolution.by != By::Reply || refused {
             return;
         }
-        self.say_itself(resolution.session.as_str(), &tongues::away(), &[], now);
+        self.say_itself(&resolution.session, &tongues::away(), &[], now);
     }
 
     /// Ends a session whose agent is gone.
-    pub(super) fn end_for_it(&mut self, id: &str, now: UnixMillis) {
+    pub(super) fn end_for_it(&mut self, id: &SessionId, now: UnixMillis) {
         let Some(live) = self.sessions.get(id) else { return };
-        let end = End::Gone { under_way: !live.tools.is_empty(), unused_yes: self.has_unused_yes(&live.id) };
+        let end = End::Gone {
+            under_way: live.machine.open_tools().next().is_some(),
+            unused_yes: self.has_unused_yes(&live.id),
+        };
         self.end_with(id, end, now);
     }
 
     /// Whether a person has said yes to something that was never said to be begun.
     pub(super) fn has_unused_yes(&self, session: &SessionId) -> bool {
-        let used = |token| self.sessions.get(session.as_str()).is_some_and(|live| live.used.contains(token));
+        let used = |token| self.sessions.get(session).is_some_and(|live| live.used.contains(token));
         let accepted = |status| matches!(status, Status::Accepted { .. });
         self.questions.of_session(session).any(|question| accepted(question.status) && !used(&question.token))
     }
@@ -79,7 +82,7 @@ impl Core {
     /// A call that needs no consent was made on one.
     pub(super) fn note_use(&mut self, call: &Call<'_>) {
         if let Some(token) = self.questions.covering(call).cloned()
-            && let Some(live) = self.sessions.get_mut(call.session.as_str())
+            && let Some(live) = self.sessions.get_mut(&call.session)
         {
             live.used.push(token);
         }

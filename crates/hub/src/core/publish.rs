@@ -4,19 +4,19 @@ use std::sync::Arc;
 
 use aaep::check::Checked;
 use aaep::consent::{Action, Call};
-use aaep::event::{Event, EventType, State};
-use aaep::json::{Doc, Writer};
+use aaep::event::{Event, EventType};
+use aaep::json::Doc;
 use aaep::rule::{Face, Finding, Findings, Severity};
-use aaep::session::{Body, Session, Step};
+use aaep::session::{Body, Session};
 use aaep::{ReplyToken, SessionId};
 use seal::{Digest, UnixMillis};
 
-use super::agent::{Live, OpenOutputs, OpenTools};
+use super::agent::Live;
 use super::ask::{binding, broken};
 use super::told;
 use super::{After, Core, Heard, Write};
 use crate::Principal;
-use crate::command::{Answer, Output};
+use crate::command::{LimitReached, Malformed, Output, Reply};
 use crate::compose::{self, SAYSO_EXTENSION, Stamp};
 use crate::delivery::{Frame, Part};
 use crate::watch::Note;
@@ -26,28 +26,28 @@ impl Core {
     pub(super) fn publish(
         &mut self,
         who: &Principal,
-        session: &str,
+        session: &SessionId,
         events: &[String],
         key: Option<&str>,
         now: UnixMillis,
-    ) -> Answer {
-        let keyed = key.map(|key| (key, Digest::of_all([session.as_bytes(), events.join("\n").as_bytes()])));
+    ) -> Reply {
+        let keyed =
+            key.map(|key| (key, Digest::of_all([session.as_str().as_bytes(), events.join("\n").as_bytes()])));
         // Before the session is looked for: what was asked may have ended it.
-        if let Some(answer) = self.remembered(who, keyed.as_ref(), Answer::Found) {
+        if let Some(answer) = self.remembered(who, keyed.as_ref()) {
             return answer;
         }
         if self.own(who, session).is_none() {
-            return Answer::NotFound;
+            return Reply::NotFound;
         }
         if events.is_empty() || events.len() > self.limits.events_in_request {
-            return Answer::Bad(format!("a request has 1 to {} events", self.limits.events_in_request));
+            return Malformed::EventCount { most: self.limits.events_in_request }.into();
         }
         match self.emit(session, events, true, now) {
-            Ok(ids) => {
-                let answer = published(&ids);
-                self.room.ids = ids;
-                self.remember(who, keyed.as_ref(), &answer, now);
-                Answer::Found(answer)
+            Ok(event_ids) => {
+                let reply = Reply::EventsPublished { event_ids };
+                self.remember(who, keyed.as_ref(), &reply, now);
+                reply
             }
             Err(answer) => answer,
         }
@@ -57,29 +57,20 @@ impl Core {
     /// only so often.
     pub(super) fn emit(
         &mut self,
-        session: &str,
+        session: &SessionId,
         events: &[String],
         by_agent: bool,
         now: UnixMillis,
-    ) -> Result<Vec<Arc<str>>, Answer> {
-        let (writes, after, position) = (self.staged.writes.len(), self.staged.after.len(), self.position);
-        let mut before = Before { several: events.len() > 1, was: None };
-        let staged = self.stage_all(session, events, by_agent, &mut before, now);
-        let staged = staged.and_then(|ids| self.criticals_left(session, by_agent, writes, now).map(|()| ids));
+    ) -> Result<Vec<Arc<str>>, Reply> {
+        let mut savepoint = self.savepoint(events.len() > 1);
+        let staged = self.stage_all(session, events, by_agent, &mut savepoint, now);
+        let staged =
+            staged.and_then(|ids| self.criticals_left(session, by_agent, &savepoint, now).map(|()| ids));
         if staged.is_err() {
-            self.staged.writes.truncate(writes);
-            for undone in self.staged.after.split_off(after) {
-                if let After::Decided(decided) = undone {
-                    self.questions.abandon(decided);
-                }
-            }
-            self.position = position;
+            self.roll_back(session, savepoint);
         }
         let mut over = false;
         if let Some(live) = self.sessions.get_mut(session) {
-            if let (Err(_), Some(was)) = (&staged, before.was) {
-                (live.machine, live.state, live.tools, live.outputs) = was;
-            }
             live.lease = live.lease.max(now.saturating_add(self.limits.lease));
             if by_agent && staged.is_ok() {
                 live.seen = Some(now);
@@ -92,16 +83,40 @@ impl Core {
         staged
     }
 
+    /// Marks the end of what is staged so far.
+    pub(super) fn savepoint(&self, has_several_events: bool) -> Savepoint {
+        Savepoint {
+            writes: self.staged.writes.len(),
+            after: self.staged.after.len(),
+            position: self.position,
+            has_several_events,
+            machine: None,
+        }
+    }
+
+    /// Undoes what was staged for a session since the savepoint.
+    pub(super) fn roll_back(&mut self, session: &SessionId, savepoint: Savepoint) {
+        self.staged.writes.truncate(savepoint.writes);
+        for undone in self.staged.after.split_off(savepoint.after) {
+            if let After::Decided(decided) = undone {
+                self.questions.abandon(decided);
+            }
+        }
+        self.position = savepoint.position;
+        if let (Some(live), Some(machine)) = (self.sessions.get_mut(session), savepoint.machine) {
+            live.machine = machine;
+        }
+    }
+
     fn stage_all(
         &mut self,
-        session: &str,
+        session: &SessionId,
         events: &[String],
         by_agent: bool,
-        before: &mut Before,
+        savepoint: &mut Savepoint,
         now: UnixMillis,
-    ) -> Result<Vec<Arc<str>>, Answer> {
-        let mut ids = std::mem::take(&mut self.room.ids);
-        ids.clear();
+    ) -> Result<Vec<Arc<str>>, Reply> {
+        let mut ids = Vec::with_capacity(events.len());
         for event in events {
             let hubs_words = by_agent.then(|| told::state_without_words(event)).flatten();
             let words: &[_] = if hubs_words.is_some() || !by_agent && told::is_state(event) {
@@ -110,7 +125,7 @@ impl Core {
                 &[]
             };
             let event = hubs_words.as_ref().unwrap_or(event);
-            ids.push(self.emit_said(session, event, words, by_agent, Some(before), now)?);
+            ids.push(self.emit_said(session, event, words, by_agent, Some(savepoint), now)?);
         }
         Ok(ids)
     }
@@ -118,12 +133,12 @@ impl Core {
     /// Whether an agent may say as much that waits for nobody as it has staged since that write.
     fn criticals_left(
         &mut self,
-        session: &str,
+        session: &SessionId,
         by_agent: bool,
-        since: usize,
+        savepoint: &Savepoint,
         now: UnixMillis,
-    ) -> Result<(), Answer> {
-        let new = self.staged.writes.get(since..).unwrap_or_default();
+    ) -> Result<(), Reply> {
+        let new = self.staged.writes.get(savepoint.writes..).unwrap_or_default();
         let critical =
             new.iter().filter(|write| matches!(write, Write::Event { critical: true, .. })).count();
         if !by_agent || critical == 0 {
@@ -132,9 +147,7 @@ impl Core {
         let agent = self.sessions.get(session).map(Live::agent_and_person).unwrap_or_default();
         let most = self.limits.criticals_per_minute;
         if !self.criticals.take(&agent, critical, most, now) {
-            let why =
-                format!("An agent may publish {most} critical events in a minute; nothing was applied.");
-            return Err(Answer::Full(why));
+            return Err(LimitReached::CriticalsPerMinute { most }.into());
         }
         Ok(())
     }
@@ -142,38 +155,38 @@ impl Core {
     /// Stages one event of the hub's own making.
     pub(super) fn emit_one(
         &mut self,
-        session: &str,
+        session: &SessionId,
         said: &str,
         extra: &[(&str, &str)],
         now: UnixMillis,
-    ) -> Result<Arc<str>, Answer> {
+    ) -> Result<Arc<str>, Reply> {
         self.emit_said(session, said, extra, false, None, now)
     }
 
     fn emit_said(
         &mut self,
-        session: &str,
+        session: &SessionId,
         said: &str,
         extra: &[(&str, &str)],
         by_agent: bool,
-        before: Option<&mut Before>,
+        savepoint: Option<&mut Savepoint>,
         now: UnixMillis,
-    ) -> Result<Arc<str>, Answer> {
+    ) -> Result<Arc<str>, Reply> {
         let id = self.new_id("evt_", now);
-        let Some(live) = self.sessions.get_mut(session) else { return Err(Answer::NotFound) };
+        let Some(live) = self.sessions.get_mut(session) else { return Err(Reply::NotFound) };
         // A clock that goes back does not take the session's stamps with it (§3.2.5).
         let at = now.max(live.stamped);
         let mut tape = std::mem::take(&mut self.room.said);
         let mut event = std::mem::take(&mut self.room.event);
         let timestamp = self.room.stamp(at);
-        let doc = tape.read(said).map_err(|error| Answer::Bad(format!("not JSON: {error}")))?;
+        let doc = tape.read(said)?;
         let stamp = Stamp {
             event_id: &id,
-            session_id: session,
+            session_id: session.as_str(),
             timestamp,
             producer: &live.producer,
             hints: live.hints.as_ref(),
-            state: Some(&live.state),
+            state: Some(live.state()),
         };
         // What binds a call to its question stands beside the payload, and is not told to listeners.
         let root = doc.root();
@@ -182,7 +195,7 @@ impl Core {
         if by_agent
             && matches!(kind, Some(EventType::AwaitingConfirmation | EventType::AwaitingClarification))
         {
-            return Err(Answer::Bad("a question is asked as a confirmation or a clarification".to_owned()));
+            return Err(Malformed::QuestionPublished.into());
         }
         let is_call = kind == Some(EventType::ToolInvoked);
         let of_call = |name| if is_call { root.member(name) } else { None };
@@ -191,18 +204,17 @@ impl Core {
         let hidden: &[&str] = if is_call { &["reply_token", "arguments"] } else { &[] };
         let bound = match (of_call("tool").and_then(|tool| tool.text()), arguments) {
             (Some(tool), Some(arguments)) => {
-                let action = Action::new(&tool, arguments).map_err(|why| Answer::Bad(why.to_string()))?;
+                let action = Action::new(&tool, arguments).map_err(Malformed::Action)?;
                 Some(binding(&tool, Some(&action.digest())))
             }
             _ => None,
         };
         let mut added = extra.to_vec();
         added.extend(bound.iter().map(|json| (SAYSO_EXTENSION, json.as_str())));
-        let critical = compose::event(&root, &stamp, &added, hidden, &mut event)
-            .map_err(|why| Answer::Bad(why.to_string()))?;
-        let doc = event.doc().map_err(|error| Answer::Bad(format!("not JSON: {error}")))?;
+        let critical = compose::event(&root, &stamp, &added, hidden, &mut event).map_err(Malformed::Event)?;
+        let doc = event.doc()?;
         let new = New { id: &id, doc, critical, token: token.as_ref(), arguments };
-        let owner = self.stage(session, &new, before, now)?;
+        let owner = self.stage(session, &new, savepoint, now)?;
         let body = event.take(self.room.texts.pop());
         (self.room.said, self.room.event) = (tape, event);
         self.staged.writes.push(Write::Event {
@@ -217,31 +229,37 @@ impl Core {
     }
 
     /// Stages an event that is the hub's own to say.
-    pub(super) fn say_itself(&mut self, session: &str, said: &str, extra: &[(&str, &str)], now: UnixMillis) {
+    pub(super) fn say_itself(
+        &mut self,
+        session: &SessionId,
+        said: &str,
+        extra: &[(&str, &str)],
+        now: UnixMillis,
+    ) {
         let said = self.emit_one(session, said, extra, now).map(drop);
         self.was_said(session, said);
     }
 
     /// What the hub itself had to say and was refused is lacking to everybody, so whoever runs it is told. In a session that
     /// is over there is nothing to say.
-    pub(super) fn was_said(&mut self, session: &str, said: Result<(), Answer>) {
+    pub(super) fn was_said(&mut self, session: &SessionId, said: Result<(), Reply>) {
         let rules = match said {
-            Ok(()) | Err(Answer::NotFound) => return,
-            Err(Answer::Unlawful(findings)) => findings.iter().map(|finding| finding.rule.id()).collect(),
+            Ok(()) | Err(Reply::NotFound) => return,
+            Err(Reply::Unlawful(findings)) => findings.iter().map(|finding| finding.rule.id()).collect(),
             Err(_) => Vec::new(),
         };
-        let note = Note::Unsaid { session: session.into(), rules };
+        let note = Note::Unsaid { session: session.clone(), rules };
         self.staged.after.push(After::Output(Output::Note(note)));
     }
 
     /// Judges a whole event and stages what follows from it but its own writing; returns its session.
     fn stage(
         &mut self,
-        session: &str,
+        session: &SessionId,
         new: &New<'_>,
-        before: Option<&mut Before>,
+        savepoint: Option<&mut Savepoint>,
         now: UnixMillis,
-    ) -> Result<SessionId, Answer> {
+    ) -> Result<SessionId, Reply> {
         let doc = &new.doc;
         let mut findings = Findings::new(Face::Strict);
         let checked = self.validator.check(doc, &mut findings);
@@ -249,15 +267,15 @@ impl Core {
             list.into_iter().filter(|finding| finding.severity == Severity::Error).collect()
         };
         if findings.has_error() {
-            return Err(Answer::Unlawful(errors(findings.take())));
+            return Err(Reply::Unlawful(errors(findings.take())));
         }
-        let Checked::Event(step) = checked else { return Err(Answer::Bad("not an event".to_owned())) };
+        let Checked::Event(step) = checked else { return Err(Malformed::UnknownEvent.into()) };
         let step = step.borrow();
-        let Some(live) = self.sessions.get_mut(session) else { return Err(Answer::NotFound) };
+        let Some(live) = self.sessions.get_mut(session) else { return Err(Reply::NotFound) };
         let critical = new.critical;
         // Where nobody listens there is nobody to read it for; a question and an end are looked at again.
         let event = if needs_reading(&step.body) || self.lanes.cover(&live.agent, live.person.as_deref()) {
-            Some(Event::read(doc).ok_or_else(|| Answer::Bad("not an event".to_owned()))?)
+            Some(Event::read(doc).ok_or(Malformed::UnknownEvent)?)
         } else {
             None
         };
@@ -265,13 +283,13 @@ impl Core {
             Body::ToolInvoked { high_risk, irreversible, .. } => high_risk || irreversible,
             _ => false,
         };
-        if let Some(before) = before
-            && (before.several || critical || dangerous)
+        if let Some(savepoint) = savepoint
+            && (savepoint.has_several_events || critical || dangerous)
         {
-            before.keep(live);
+            savepoint.keep(live);
         }
-        live.machine.admit(&step).map_err(|found| Answer::Unlawful(errors(found)))?;
-        live.note(&step);
+        live.machine.admit(&step).map_err(|found| Reply::Unlawful(errors(found)))?;
+        live.stamped = step.at.map_or(live.stamped, |at| live.stamped.max(at.unix_millis()));
         let (id, agent, person) = (live.id.clone(), live.agent.clone(), live.person.clone());
         if let Body::ToolInvoked { tool, call, irreversible, .. } = &step.body
             && (dangerous || self.has_unused_yes(&id))
@@ -286,7 +304,7 @@ impl Core {
             };
             if dangerous {
                 let decided = self.questions.spend(&call).map_err(|why| {
-                    Answer::Unlawful(vec![broken(why.rule(*irreversible), "/tool", why.to_string())])
+                    Reply::Unlawful(vec![broken(why.rule(*irreversible), "/tool", why.to_string())])
                 })?;
                 self.decide(decided, now);
             } else {
@@ -298,18 +316,18 @@ impl Core {
             // What leads into a question goes in front of it, and so overtakes with it (design, decision 10).
             let part = Part::of(&event);
             let frame = Frame::event(new.id, doc.source(), self.position, critical || part == Part::Question);
-            let heard = Heard { event, frame: Arc::new(frame.of_session(session, part)) };
+            let heard = Heard { event, frame: Arc::new(frame.of_session(session.as_str(), part)) };
             self.staged.after.push(After::Event { heard: Arc::new(heard), agent, person });
         }
         Ok(id)
     }
 
     /// A session that has said its last word is over: its questions are refused, and it is forgotten.
-    fn end(&mut self, session: &str, now: UnixMillis) {
+    fn end(&mut self, session: &SessionId, now: UnixMillis) {
         let Some(live) = self.sessions.get(session) else { return };
         let decided = self.questions.end(&live.id.clone(), now);
         self.decide(decided, now);
-        self.staged.writes.push(Write::SessionEnded { id: session.into(), at: now });
+        self.staged.writes.push(Write::SessionEnded { id: session.clone(), at: now });
         self.forget_session(session);
         self.tell_session_end(session);
     }
@@ -325,34 +343,21 @@ struct New<'n> {
     arguments: Option<&'n str>,
 }
 
-/// A session as it was before a request, if that may have to be taken back after an event of it was taken.
-struct Before {
+/// The end of what was staged before a request, so that a refused one leaves nothing behind.
+pub(super) struct Savepoint {
+    writes: usize,
+    after: usize,
+    position: u64,
     /// There is more than one event, and each may be refused.
-    several: bool,
-    was: Option<(Session, State, OpenTools, OpenOutputs)>,
+    has_several_events: bool,
+    /// The session's machine, where an event may be refused after the machine has taken it or one before it.
+    machine: Option<Session>,
 }
 
-impl Before {
-    fn keep(&mut self, live: &Live) {
-        if self.was.is_none() {
-            let Live { machine, state, tools, outputs, .. } = live;
-            self.was = Some((machine.clone(), state.clone(), tools.clone(), outputs.clone()));
-        }
+impl Savepoint {
+    pub(super) fn keep(&mut self, live: &Live) {
+        self.machine.get_or_insert_with(|| live.machine.clone());
     }
-}
-
-/// What is answered to what was published.
-pub(super) fn published(ids: &[Arc<str>]) -> String {
-    let mut writer = Writer::with_capacity(20 + 40 * ids.len());
-    writer.open_object();
-    writer.key("event_ids");
-    writer.open_array();
-    for id in ids {
-        writer.text(id);
-    }
-    writer.close_array();
-    writer.close_object();
-    writer.finish()
 }
 
 fn needs_reading(body: &Body<&str>) -> bool {
@@ -360,35 +365,4 @@ fn needs_reading(body: &Body<&str>) -> bool {
         body,
         Body::Confirmation(_) | Body::Clarification(_) | Body::Completed | Body::Errored | Body::Cancelled
     )
-}
-
-impl Live {
-    /// What the hub itself remembers of an event.
-    pub(super) fn note(&mut self, step: &Step<&str>) {
-        self.stamped = step.at.map_or(self.stamped, |at| self.stamped.max(at.unix_millis()));
-        match &step.body {
-            Body::State { to, .. } => self.state = to.clone(),
-            Body::ToolInvoked { tool, call, .. } => {
-                self.tools.insert(((*tool).into(), call.map(Into::into)));
-            }
-            Body::Output { output, position, length, complete, .. } => {
-                let id = output.map(Box::from);
-                if *complete {
-                    self.outputs.remove(&id);
-                } else {
-                    self.outputs.insert(id, position + length);
-                }
-            }
-            Body::ToolCompleted { tool, call } => {
-                let known = (Box::from(*tool), call.map(Box::from));
-                if !self.tools.remove(&known) {
-                    let other = self.tools.iter().find(|(name, _)| **name == **tool).cloned();
-                    if let Some(other) = other {
-                        self.tools.remove(&other);
-                    }
-                }
-            }
-            _ => {}
-        }
-    }
 }

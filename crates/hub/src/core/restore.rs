@@ -37,12 +37,14 @@ impl Core {
         self.subscriptions.clear();
         self.lost.clear();
         for stored in &alive.sessions {
-            let left = self.orphans.contains(stored.id.as_str());
-            let lease = now.saturating_add(if left { 0 } else { self.limits.lease });
+            let lease = now.saturating_add(self.limits.lease);
             let mut live = Live::restored(stored, self.limits.open_in_session, lease)
                 .ok_or_else(|| unreadable(Place::Session, &stored.id))?;
-            self.replay(&stored.id, &mut live)?;
-            self.sessions.insert(stored.id.as_str().into(), live);
+            if self.orphans.contains(&live.id) {
+                (live.lease, live.looked_at) = (now, now);
+            }
+            self.replay(&mut live)?;
+            self.sessions.insert(live.id.clone(), live);
         }
         self.leases = self.sessions.iter().map(|(id, live)| (live.lease, id.clone())).collect();
         let mut questions = Vec::with_capacity(alive.questions.len() + alive.unspent.len());
@@ -68,8 +70,8 @@ impl Core {
             self.questions.subscription_opened(&subscription.id, &stored.principal);
             let until = now.saturating_add(self.limits.resume_window);
             subscription.lost = Some(until);
-            self.lost.insert((until, stored.id.as_str().into()));
-            self.subscriptions.insert(stored.id.as_str().into(), subscription);
+            self.lost.insert((until, subscription.id.clone()));
+            self.subscriptions.insert(subscription.id.clone(), subscription);
         }
         self.stale = false;
         self.recount();
@@ -77,10 +79,10 @@ impl Core {
     }
 
     /// Brings a session's machine to where its events have led.
-    fn replay(&mut self, session: &str, live: &mut Live) -> Result<(), Error> {
+    fn replay(&mut self, live: &mut Live) -> Result<(), Error> {
         let mut after = Position::START;
         loop {
-            let page = self.journal.events_of(session, after, PAGE)?;
+            let page = self.journal.events_of(live.id.as_str(), after, PAGE)?;
             for stored in &page {
                 after = stored.position;
                 let unreadable = || unreadable(Place::Event, &stored.event_id);
@@ -93,7 +95,7 @@ impl Core {
                 };
                 let step = step.borrow();
                 live.machine.event(&step, &mut findings);
-                live.note(&step);
+                live.stamped = step.at.map_or(live.stamped, |at| live.stamped.max(at.unix_millis()));
             }
             if page.len() < PAGE {
                 return Ok(());
@@ -114,7 +116,7 @@ impl std::fmt::Display for UnreadableRow {
 
 impl std::error::Error for UnreadableRow {}
 
-fn unreadable(place: Place, id: &str) -> Error {
+pub(super) fn unreadable(place: Place, id: &str) -> Error {
     Error::Corrupt(place, Some(Box::new(UnreadableRow(id.to_owned()))))
 }
 

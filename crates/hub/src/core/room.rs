@@ -1,7 +1,5 @@
 //! What a turn needs again and again, kept so that it is made once.
 
-use std::sync::Arc;
-
 use aaep::Timestamp;
 use aaep::json::{Scribe, Tape};
 use seal::{Random, UnixMillis};
@@ -19,8 +17,6 @@ pub(super) struct Room {
     pub(super) texts: Vec<String>,
     /// To write an id.
     pub(super) id: String,
-    /// The ids of what was published.
-    pub(super) ids: Vec<Arc<str>>,
     /// What follows from a turn.
     pub(super) outputs: Vec<Output>,
     /// A time, and how it is written.

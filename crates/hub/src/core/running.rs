@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use aaep::SessionId;
 use aaep::shape::Shaper;
 use journal::Position;
 use seal::UnixMillis;
@@ -22,7 +23,7 @@ impl Core {
         scope: &Scope,
         now: UnixMillis,
     ) -> Option<(Shaper<Heard>, Vec<Arc<Frame>>)> {
-        let open: HashSet<Box<str>> = self
+        let open: HashSet<SessionId> = self
             .sessions
             .iter()
             .filter(|(_, live)| scope.covers(&live.agent, live.person.as_deref()))
@@ -30,7 +31,7 @@ impl Core {
             .collect();
         let mut first: Option<u64> = None;
         for id in &open {
-            let begun = self.journal.events_of(id, Position::START, 1).ok()?.pop()?.position.get();
+            let begun = self.journal.events_of(id.as_str(), Position::START, 1).ok()?.pop()?.position.get();
             first = Some(first.map_or(begun, |first| first.min(begun)));
         }
         let before = first?.saturating_sub(1);
@@ -42,7 +43,7 @@ impl Core {
         let (all, _) = self.retell(before, &mut made, &[(u64::MAX, wants.clone())], scope, now)?;
         let mut frames = Vec::new();
         for left in all {
-            if open.contains(left.out.event().envelope.session_id.as_str()) {
+            if open.contains(&left.out.event().envelope.session_id) {
                 left.frames(|frame| frames.push(frame));
             }
         }

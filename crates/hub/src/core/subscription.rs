@@ -11,7 +11,7 @@ use seal::{Digest, UnixMillis};
 
 use super::onward::Onward;
 use super::{After, Core, Write};
-use crate::command::{Answer, Output};
+use crate::command::{LimitReached, Malformed, Output, Reply};
 use crate::delivery::{Frame, Reason};
 use crate::{LaneId, ListenerId, Principal, Scope};
 
@@ -50,15 +50,15 @@ const MOST_BEFORE: usize = 4;
 
 impl Core {
     /// `POST /aaep/v1/subscriptions`
-    pub(super) fn subscribe(&mut self, who: &Principal, text: &str, now: UnixMillis) -> Answer {
+    pub(super) fn subscribe(&mut self, who: &Principal, text: &str, now: UnixMillis) -> Reply {
         if !who.role.hears() {
-            return Answer::Forbidden;
+            return Reply::Forbidden;
         }
         let Some(Message::SubscriptionRequest(mut request)) = Message::parse(text) else {
-            return Answer::Bad("not a subscription.request".to_owned());
+            return Malformed::SubscriptionRequest.into();
         };
         if self.subscriptions.len() >= self.limits.subscriptions {
-            return Answer::Full("too many subscriptions are open".to_owned());
+            return LimitReached::Subscriptions.into();
         }
         if self.has_too_many(who) {
             let why = "This token has too many subscriptions open.";
@@ -76,20 +76,21 @@ impl Core {
             Ok((mut accepted, terms)) => {
                 onward.grant(&mut accepted.honored_capabilities);
                 self.questions.subscription_opened(&id, &who.name);
-                let accepted = Message::SubscriptionAccepted(accepted).to_json();
+                let reply = Reply::Subscribed(Box::new(accepted));
+                let accepted = reply.to_json().unwrap_or_default();
                 let mut subscription = Subscription::new(id.clone(), who, terms, &accepted);
                 // One that nobody ever listens on is let go like one whose connection is gone.
                 let until = now.saturating_add(self.limits.attach_window);
                 subscription.lost = Some(until);
                 subscription.after = onward.after;
-                self.lost.insert((until, id.as_str().into()));
+                self.lost.insert((until, id.clone()));
                 self.staged.writes.push(Write::SubscriptionOpened {
-                    id: id.as_str().into(),
+                    id: id.clone(),
                     principal: (&*who.name).into(),
                     record: subscription.record(),
                 });
-                self.subscriptions.insert(id.as_str().into(), subscription);
-                Answer::Accepted(accepted)
+                self.subscriptions.insert(id.clone(), subscription);
+                reply
             }
         }
     }
@@ -132,8 +133,8 @@ impl Core {
     }
 
     /// A connection is let go, and told why.
-    pub(super) fn tell_end(&mut self, subscription: &str, listener: ListenerId, reason: Reason) {
-        let last = Arc::new(Frame::close(subscription, reason));
+    pub(super) fn tell_end(&mut self, subscription: &SubscriptionId, listener: ListenerId, reason: Reason) {
+        let last = Arc::new(Frame::close(subscription.as_str(), reason));
         self.staged.after.push(After::Output(Output::Give(listener, last)));
         self.staged.after.push(After::Output(Output::Close(listener)));
     }
@@ -154,10 +155,10 @@ impl Core {
         }
     }
 
-    pub(super) fn close_subscription(&mut self, subscription: &str, now: UnixMillis) {
+    pub(super) fn close_subscription(&mut self, subscription: &SubscriptionId, now: UnixMillis) {
         let Some(known) = self.subscriptions.remove(subscription) else { return };
         if let Some(until) = known.lost {
-            self.lost.remove(&(until, subscription.into()));
+            self.lost.remove(&(until, subscription.clone()));
         }
         if let Some((listener, lane)) = known.listener {
             self.listeners.remove(&listener);
@@ -166,12 +167,12 @@ impl Core {
                 self.lanes.leave(lane);
             }
         }
-        self.staged.writes.push(Write::SubscriptionClosed { id: subscription.into() });
+        self.staged.writes.push(Write::SubscriptionClosed { id: subscription.clone() });
         let decided = self.questions.subscription_closed(&known.id, now);
         self.decide(decided, now);
     }
 
-    pub(super) fn change_terms(&mut self, subscription: &str, terms: Terms, accepted: &str) {
+    pub(super) fn change_terms(&mut self, subscription: &SubscriptionId, terms: Terms, accepted: &str) {
         let Some(known) = self.subscriptions.get_mut(subscription) else { return };
         let wants = std::mem::replace(&mut known.wants, Arc::new(Wants::from(&terms)));
         known.terms = terms;
@@ -182,12 +183,12 @@ impl Core {
             known.before.remove(0);
         }
         let record = known.record();
-        self.staged.writes.push(Write::SubscriptionChanged { id: subscription.into(), record });
-        self.staged.after.push(After::Moved(subscription.into()));
+        self.staged.writes.push(Write::SubscriptionChanged { id: subscription.clone(), record });
+        self.staged.after.push(After::Moved(subscription.clone()));
     }
 
     /// The turn is on disk: a connection goes over to the lane of its new terms.
-    pub(super) fn moved(&mut self, subscription: &str, outputs: &mut Vec<Output>) {
+    pub(super) fn moved(&mut self, subscription: &SubscriptionId, outputs: &mut Vec<Output>) {
         let Some(known) = self.subscriptions.get_mut(subscription) else { return };
         let Some((listener, Some(old))) = known.listener else { return };
         let lane = self.lanes.go_over(old, &known.wants, &known.scope);
@@ -251,7 +252,6 @@ impl Subscription {
     }
 }
 
-pub(super) fn rejection(rejected: SubscriptionRejected) -> Answer {
-    let code = rejected.reason_code.as_str().to_owned();
-    Answer::Rejected(Message::SubscriptionRejected(rejected).to_json(), code)
+pub(super) fn rejection(rejected: SubscriptionRejected) -> Reply {
+    Reply::SubscriptionRejected(Box::new(rejected))
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use aaep::ReplyToken;
 use seal::UnixMillis;
 
-use crate::command::{Answer, RequestId};
+use crate::command::{Reply, RequestId};
 
 #[derive(Default)]
 pub(super) struct Waits {
@@ -16,7 +16,7 @@ pub(super) struct Waits {
     by_token: HashMap<ReplyToken, BTreeSet<RequestId>>,
     by_principal: HashMap<Arc<str>, usize>,
     /// What is told when the turn is on disk.
-    answered: Vec<(RequestId, Answer)>,
+    answered: Vec<(RequestId, Reply)>,
 }
 
 struct Waiting {
@@ -68,7 +68,7 @@ impl Waits {
     }
 
     /// The question is resolved: all who wait for it are told so.
-    pub(super) fn resolve(&mut self, token: &ReplyToken, answer: &Answer) {
+    pub(super) fn resolve(&mut self, token: &ReplyToken, answer: &Reply) {
         for request in self.by_token.get(token).cloned().unwrap_or_default() {
             self.forget(request);
             self.answered.push((request, answer.clone()));
@@ -76,7 +76,7 @@ impl Waits {
     }
 
     /// Whose time is over is told this.
-    pub(super) fn expire(&mut self, now: UnixMillis, answer: &Answer) {
+    pub(super) fn expire(&mut self, now: UnixMillis, answer: &Reply) {
         while let Some((_, request)) = self.by_time.first().copied().filter(|(until, _)| *until <= now) {
             self.forget(request);
             self.answered.push((request, answer.clone()));
@@ -89,7 +89,7 @@ impl Waits {
     }
 
     /// The answers of this turn.
-    pub(super) fn take_answered(&mut self) -> Vec<(RequestId, Answer)> {
+    pub(super) fn take_answered(&mut self) -> Vec<(RequestId, Reply)> {
         std::mem::take(&mut self.answered)
     }
 
@@ -160,11 +160,11 @@ mod tests {
                         Vec::new()
                     }
                     Step::Resolve(of) => {
-                        waits.resolve(&token(of), &Answer::Done);
+                        waits.resolve(&token(of), &Reply::Done);
                         waits.take_answered().into_iter().map(|(id, _)| id).collect()
                     }
                     Step::Expire(now) => {
-                        waits.expire(UnixMillis::new(now), &Answer::Done);
+                        waits.expire(UnixMillis::new(now), &Reply::Done);
                         waits.take_answered().into_iter().map(|(id, _)| id).collect()
                     }
                     Step::TakeAll => waits.take_all(),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use seal::UnixMillis;
 
 use super::{After, Core, REST, Staged};
-use crate::command::{Answer, Output};
+use crate::command::{Output, Reply};
 use crate::watch::Note;
 use crate::write::Write;
 use crate::{Counters, ListenerId};
@@ -41,8 +41,8 @@ impl Core {
                 }
                 Write::Decided { token, decision, by, .. } => {
                     resolved += 1;
-                    counters.questions_resolved.one(&[by, decision]);
-                    note(Note::QuestionResolved { token: token.clone(), by });
+                    counters.questions_resolved.one(&[by.as_str(), decision]);
+                    note(Note::QuestionResolved { token: token.clone(), by: *by });
                 }
                 Write::DeadlineMoved { .. } => counters.questions_extended.add(1),
                 Write::Spent { .. } => counters.consents_spent.add(1),
@@ -62,20 +62,21 @@ impl Core {
         }
         for (_, answer) in &staged.answers {
             match answer {
-                Answer::Unlawful(findings) => {
+                Reply::Unlawful(findings) => {
                     let rules: Vec<_> = findings.iter().map(|finding| finding.rule.id()).collect();
                     for rule in &rules {
                         counters.refused.one(&[rule]);
                     }
                     note(Note::Unlawful(rules));
                 }
-                Answer::Rejected(_, code) => {
+                Reply::SubscriptionRejected(rejected) => {
+                    let code = rejected.reason_code.as_str();
                     counters.subscriptions_rejected.one(&[code]);
-                    note(Note::SubscriptionRejected(code.clone()));
+                    note(Note::SubscriptionRejected(code.to_owned()));
                 }
-                Answer::Full(why) => {
+                Reply::LimitReached(limit) => {
                     counters.full.add(1);
-                    note(Note::Full(why.clone()));
+                    note(Note::Full(limit.to_string()));
                 }
                 _ => {}
             }
@@ -83,7 +84,7 @@ impl Core {
         for after in &staged.after {
             if let After::Attach(attach) = after {
                 let (listener, subscription) = attach.who();
-                note(Note::Joined { listener, subscription: subscription.into() });
+                note(Note::Joined { listener, subscription: subscription.clone() });
             }
         }
         counters.turns.add(1);

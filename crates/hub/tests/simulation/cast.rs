@@ -5,7 +5,7 @@ use hub::command::Command;
 
 use crate::simulation::ear::Ear;
 use crate::simulation::world::{Agent, LIMITS, Purpose, World};
-use crate::support::{agent, listener, observer};
+use crate::support::{agent, id, listener, observer};
 
 const PEOPLE: [&str; 2] = ["marisol", "jonas"];
 const SCOPES: [&[&str]; 4] =
@@ -60,7 +60,7 @@ impl World {
         let Some(line) = ear.line.as_ref().map(|line| line.id) else {
             let last_event_id = ear.last.clone();
             let listener = ListenerId(self.number());
-            let command = Command::Attach { subscription, last_event_id, listener };
+            let command = Command::Attach { subscription: id(&subscription), last_event_id, listener };
             self.ask(&who, command, Purpose::Attach(at, listener));
             return;
         };
@@ -74,7 +74,7 @@ impl World {
             2 => {
                 // A second connection, while the first is there.
                 let (listener, last_event_id) = (ListenerId(self.number()), self.ears[at].last.clone());
-                let command = Command::Attach { subscription, last_event_id, listener };
+                let command = Command::Attach { subscription: id(&subscription), last_event_id, listener };
                 self.ask(&who, command, Purpose::Attach(at, listener));
             }
             3 if self.chance.one_in(4) => {
@@ -194,7 +194,7 @@ impl World {
                 let output_id = self.chance.one_in(3).then(|| format!("out-{}", self.chance.below(3)));
                 let complete = self.chance.one_in(4);
                 let command = Command::Output {
-                    session,
+                    session: id(&session),
                     output_id,
                     text,
                     language: None,
@@ -212,20 +212,36 @@ impl World {
                     .replace("500.00", &amount)
                     .replace("180", &format!("{}", 30 + self.chance.below(60)));
                 let purpose = Purpose::Ask(at, session.clone(), amount);
-                self.ask(&who, Command::Ask { session, text, clarify: false, key: None }, purpose);
+                self.ask(
+                    &who,
+                    Command::Ask { session: id(&session), text, clarify: false, key: None },
+                    purpose,
+                );
             }
             5 if self.chance.one_in(2) => {
                 let text = r#"{"question":"Which account?","timeout_seconds":60,"response_types":["free_text"],"summary_normal":"Which account?"}"#.to_owned();
                 let purpose = Purpose::Ask(at, session.clone(), String::new());
-                self.ask(&who, Command::Ask { session, text, clarify: true, key: None }, purpose);
+                self.ask(
+                    &who,
+                    Command::Ask { session: id(&session), text, clarify: true, key: None },
+                    purpose,
+                );
             }
             6..8 => {
                 let Some((token, _)) = self.chance.choose(&talk.asked).cloned() else { return };
                 if self.chance.one_in(4) {
-                    return self.ask(&who, Command::Withdraw { session, token }, Purpose::Other);
+                    return self.ask(
+                        &who,
+                        Command::Withdraw { session: id(&session), token: id(&token) },
+                        Purpose::Other,
+                    );
                 }
                 let until = self.now + 1 + i64::try_from(self.chance.below(20_000)).unwrap();
-                self.ask(&who, Command::Wait { session, token, until }, Purpose::Other);
+                self.ask(
+                    &who,
+                    Command::Wait { session: id(&session), token: id(&token), until },
+                    Purpose::Other,
+                );
             }
             8 => {
                 let Some((token, mut amount)) = self.chance.choose(&talk.asked).cloned() else { return };
@@ -245,11 +261,11 @@ impl World {
                 if !self.chance.one_in(3) {
                     events.push(done);
                 }
-                self.ask(&who, Command::Publish { session, events, key }, Purpose::Publish);
+                self.ask(&who, Command::Publish { session: id(&session), events, key }, Purpose::Publish);
             }
             _ => {
                 let events = self.some_events();
-                self.ask(&who, Command::Publish { session, events, key }, Purpose::Publish);
+                self.ask(&who, Command::Publish { session: id(&session), events, key }, Purpose::Publish);
             }
         }
     }

@@ -3,14 +3,14 @@
 use std::collections::{HashMap, HashSet};
 
 use aaep::event::Producer;
-use hub::command::{Answer, Command, Output, Request, RequestId};
+use hub::command::{Command, Output, Reply, Request, RequestId};
 use hub::delivery::{Lane, LaneLimits};
 use hub::{Core, LaneId, Limits, ListenerId, Principal};
 use seal::UnixMillis;
 
 use crate::simulation::ear::Ear;
 use crate::simulation::ledger::Ledger;
-use crate::support::{Disk, START, text_of};
+use crate::support::{Disk, START};
 use testing::random::Random;
 
 pub(crate) struct World {
@@ -173,7 +173,7 @@ impl World {
     fn perform(&mut self, output: Output) {
         let end = self.ledger.events.len() as u64;
         match output {
-            Output::Answer(id, answer) => {
+            Output::Reply(id, answer) => {
                 let (purpose, _) = self.open.remove(&id).expect("one answer, to who asked");
                 self.answered(purpose, &answer);
             }
@@ -225,45 +225,42 @@ impl World {
         self.lanes.entry(id).or_insert_with(|| Lane::new(LANE))
     }
 
-    fn answered(&mut self, purpose: Purpose, answer: &Answer) {
+    fn answered(&mut self, purpose: Purpose, answer: &Reply) {
         match (purpose, answer) {
-            (Purpose::Subscribe(ear), Answer::Accepted(json)) => {
-                self.ears[ear].subscription = Some(text_of(json, "subscription_id"));
+            (Purpose::Subscribe(ear), Reply::Subscribed(accepted)) => {
+                self.ears[ear].subscription = Some(accepted.subscription_id.to_string());
                 self.ears[ear].lost_at = self.now;
                 self.ears[ear].closes = false;
             }
-            (Purpose::Attach(ear, _), Answer::NotFound) => {
+            (Purpose::Attach(ear, _), Reply::NotFound) => {
                 let ear = &mut self.ears[ear];
                 let late = self.now - ear.lost_at >= LIMITS.resume_window;
                 let known = late || ear.closes;
                 assert!(known, "it came back in time: {:?}", ear.joined);
                 (ear.subscription, ear.last, ear.whole_from) = (None, None, None);
             }
-            (Purpose::Close(ear), Answer::Done | Answer::NotFound | Answer::Rejected(..)) => {
+            (Purpose::Close(ear), Reply::Done | Reply::NotFound | Reply::SubscriptionRejected(_)) => {
                 let ear = &mut self.ears[ear];
                 (ear.subscription, ear.last, ear.whole_from) = (None, None, None);
             }
-            (Purpose::Start(agent, person), Answer::Made(json)) => {
-                let talk = Talk { id: text_of(json, "session_id"), person, asked: Vec::new() };
+            (Purpose::Start(agent, person), Reply::SessionStarted { session_id }) => {
+                let talk = Talk { id: session_id.to_string(), person, asked: Vec::new() };
                 self.agents[agent].sessions.push(talk);
             }
-            (Purpose::Ask(agent, session, amount), Answer::Made(json)) => {
+            (Purpose::Ask(agent, session, amount), Reply::QuestionOpened { reply_token, .. }) => {
                 let mut talks = self.agents[agent].sessions.iter_mut();
                 if let Some(talk) = talks.find(|talk| talk.id == session) {
-                    talk.asked.push((text_of(json, "reply_token"), amount));
+                    talk.asked.push((reply_token.to_string(), amount));
                 }
             }
-            (Purpose::Publish, Answer::Found(json)) => {
-                let mut tape = aaep::json::Tape::default();
-                let doc = tape.read(json).unwrap();
-                let ids = doc.root().member("event_ids").unwrap();
-                for id in ids.items() {
-                    let id = id.text().unwrap().into_owned();
+            (Purpose::Publish, Reply::EventsPublished { event_ids }) => {
+                for id in event_ids {
+                    let id = id.to_string();
                     assert!(self.disk.position_of(&id).is_some(), "{id} is acknowledged and on no disk");
                     self.acknowledged.insert(id);
                 }
             }
-            (_, Answer::Forbidden) => panic!("everybody does what is his to do"),
+            (_, Reply::Forbidden) => panic!("everybody does what is his to do"),
             _ => {}
         }
     }

@@ -1,7 +1,10 @@
 //! Who is on the stage, what they say, and how it is read.
 
+use std::fmt::Debug;
+use std::str::FromStr;
 use std::sync::Arc;
 
+use hub::command::Reply;
 use hub::{Principal, Role, Scope};
 
 pub(crate) fn agent(name: &str) -> Principal {
@@ -32,6 +35,16 @@ pub(crate) fn listener(name: &str, scope: &[&str]) -> Principal {
 
 pub(crate) fn observer(name: &str) -> Principal {
     Principal { role: Role::Observer, ..listener(name, &[]) }
+}
+
+/// An id of that text.
+pub(crate) fn id<T: FromStr<Err: Debug>>(text: &str) -> T {
+    text.parse().unwrap()
+}
+
+/// The body of a reply that is no failure.
+pub(crate) fn json(reply: Reply) -> String {
+    reply.to_json().unwrap_or_else(|| panic!("{reply:?}"))
 }
 
 /// The text of a member.

@@ -9,14 +9,14 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use aaep::event::Producer;
-use hub::command::{Answer, Command, Notice, Output, Request, RequestId};
+use hub::command::{Command, Notice, Output, Reply, Request, RequestId};
 use hub::delivery::{Cursor, Frame, Lane, LaneLimits, Next};
 use hub::{Core, LaneId, Limits, LineId, ListenerId, Principal};
 use seal::UnixMillis;
 
 use testing::random;
 
-pub(crate) use cast::{REPLIES, THINK, TRANSFER, agent, call, listener, observer, text_of, types};
+pub(crate) use cast::{REPLIES, THINK, TRANSFER, agent, call, id, json, listener, observer, text_of, types};
 pub(crate) use disk::{Disk, Seen};
 
 pub(crate) const START: UnixMillis = UnixMillis::new(1_767_603_600_000);
@@ -30,7 +30,7 @@ pub(crate) struct Stage {
     listeners: u64,
     lanes: HashMap<LaneId, Lane>,
     ears: BTreeMap<ListenerId, Ear>,
-    answers: HashMap<RequestId, Answer>,
+    answers: HashMap<RequestId, Reply>,
     notices: Vec<(LineId, Notice)>,
     /// Whether the hub may be without words: in a year that no timestamp has.
     pub(crate) beyond_time: bool,
@@ -83,7 +83,7 @@ impl Stage {
     }
 
     /// Asks on a line.
-    pub(crate) fn on(&mut self, who: &Principal, line: LineId, command: Command) -> Answer {
+    pub(crate) fn on(&mut self, who: &Principal, line: LineId, command: Command) -> Reply {
         self.ask_hub(who, Command::On { line, command: Box::new(command) })
     }
 
@@ -92,7 +92,7 @@ impl Stage {
         self.notices.extract_if(.., |(to, _)| *to == line).map(|(_, notice)| notice).collect()
     }
 
-    pub(crate) fn ask_hub(&mut self, who: &Principal, command: Command) -> Answer {
+    pub(crate) fn ask_hub(&mut self, who: &Principal, command: Command) -> Reply {
         let id = self.send(who, command);
         self.turn();
         self.answers.remove(&id).expect("an answer")
@@ -120,7 +120,7 @@ impl Stage {
         first: Command,
         other: &Principal,
         second: Command,
-    ) -> [Answer; 2] {
+    ) -> [Reply; 2] {
         let ids = [RequestId(self.requests + 1), RequestId(self.requests + 2)];
         self.requests += 2;
         let requests = vec![
@@ -132,7 +132,7 @@ impl Stage {
         ids.map(|id| self.answers.remove(&id).expect("an answer"))
     }
 
-    pub(crate) fn answer(&mut self, id: RequestId) -> Option<Answer> {
+    pub(crate) fn answer(&mut self, id: RequestId) -> Option<Reply> {
         self.answers.remove(&id)
     }
 
@@ -154,7 +154,7 @@ impl Stage {
     fn perform(&mut self, outputs: Vec<Output>) {
         for output in outputs {
             match output {
-                Output::Answer(id, answer) => {
+                Output::Reply(id, answer) => {
                     assert!(self.answers.insert(id, answer).is_none(), "one answer to a request");
                 }
                 Output::Notice(line, notice) => self.notices.push((line, notice)),
@@ -246,9 +246,7 @@ impl Stage {
         let text = format!(
             r#"{{"type":"subscription.request","aaep_version":"1.0.0","subscriber_id":"ear","capabilities":{capabilities}}}"#
         );
-        let Answer::Accepted(accepted) = self.ask_hub(who, Command::Subscribe { text }) else {
-            panic!("not accepted");
-        };
+        let accepted = json(self.ask_hub(who, Command::Subscribe { text }));
         text_of(&accepted, "subscription_id")
     }
 
@@ -256,30 +254,27 @@ impl Stage {
         self.listeners += 1;
         let listener = ListenerId(self.listeners);
         let command = Command::Attach {
-            subscription: subscription.to_owned(),
+            subscription: id(&subscription),
             last_event_id: last.map(str::to_owned),
             listener,
         };
-        assert_eq!(self.ask_hub(who, command), Answer::Done);
+        assert_eq!(self.ask_hub(who, command), Reply::Done);
         listener
     }
 
     pub(crate) fn start(&mut self, who: &Principal) -> String {
         let text = r#"{"summary_normal":"Moving money.","requested_by":"user:marisol","localization_hints":{"primary_language":"en"}}"#;
-        let Answer::Made(made) = self.ask_hub(who, Command::Start { text: text.to_owned(), key: None })
-        else {
-            panic!("not started");
-        };
+        let made = json(self.ask_hub(who, Command::Start { text: text.to_owned(), key: None }));
         text_of(&made, "session_id")
     }
 
-    pub(crate) fn publish(&mut self, who: &Principal, session: &str, events: &[&str]) -> Answer {
+    pub(crate) fn publish(&mut self, who: &Principal, session: &str, events: &[&str]) -> Reply {
         let events = events.iter().map(|event| (*event).to_owned()).collect();
-        self.ask_hub(who, Command::Publish { session: session.to_owned(), events, key: None })
+        self.ask_hub(who, Command::Publish { session: id(&session), events, key: None })
     }
 
-    pub(crate) fn confirm(&mut self, who: &Principal, session: &str, text: &str) -> Answer {
-        let command = Command::Ask { session: session.into(), text: text.into(), clarify: false, key: None };
+    pub(crate) fn confirm(&mut self, who: &Principal, session: &str, text: &str) -> Reply {
+        let command = Command::Ask { session: id(&session), text: text.into(), clarify: false, key: None };
         self.ask_hub(who, command)
     }
 
@@ -288,11 +283,11 @@ impl Stage {
         let text = format!(
             r#"{{"type":"confirmation.reply","reply_token":"{token}","decision":"{decision}","subscription_id":"{subscription}","timestamp":"{at}"}}"#
         );
-        assert_eq!(self.ask_hub(who, Command::Say { text }), Answer::Done, "every reply is answered alike");
+        assert_eq!(self.ask_hub(who, Command::Say { text }), Reply::Done, "every reply is answered alike");
     }
 
-    pub(crate) fn status(&mut self, who: &Principal, session: &str, token: &str) -> Answer {
-        let command = Command::Wait { session: session.into(), token: token.into(), until: self.now };
+    pub(crate) fn status(&mut self, who: &Principal, session: &str, token: &str) -> Reply {
+        let command = Command::Wait { session: id(&session), token: id(&token), until: self.now };
         self.ask_hub(who, command)
     }
 }

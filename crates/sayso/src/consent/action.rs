@@ -1,17 +1,17 @@
 //! What a person is asked for.
 
 use std::fmt;
-use std::sync::Arc;
 use std::time::Duration;
 
+use aaep::SessionId;
 use aaep::event::Decision;
 use seal::Digest;
 use seal::json::Writer;
 
 use super::{Answer, By, Granted, Refused};
 use crate::argument::Bound;
-use crate::desk;
 use crate::error::{Error, Stop};
+use crate::line::{Outcome, Status};
 use crate::member;
 use crate::redact::Cleaner;
 use crate::session::{CallDetails, call_details};
@@ -187,16 +187,14 @@ impl Action {
     }
 
     /// What came of the question.
-    pub(crate) fn answered(self, session: &Arc<str>, outcome: &str) -> Result<Answer, Error> {
-        let status = desk::member(outcome, "status");
-        if status.as_deref() == Some("stopped") {
+    pub(crate) fn answered(self, session: &SessionId, outcome: &Outcome) -> Result<Answer, Error> {
+        if outcome.status == Status::Stopped {
             return Err(Error::Stopped(Stop::Person));
         }
-        let by = By::of(desk::member(outcome, "by").as_deref().unwrap_or_default());
         // It was asked with a no by default: a yes that no person gave is none.
-        let accepted = by == By::Reply && desk::member(outcome, "decision").as_deref() == Some("accept");
-        if status.as_deref() != Some("resolved") || !accepted {
-            return Ok(Answer::Refused(Refused { by }));
+        let accepted = outcome.by == By::Reply && outcome.is_accepted;
+        if outcome.status != Status::Resolved || !accepted {
+            return Ok(Answer::Refused(Refused { by: outcome.by }));
         }
         let (session, digest) = (session.clone(), self.digest()?);
         Ok(Answer::Granted(Granted { session, digest, action: Box::new(self) }))

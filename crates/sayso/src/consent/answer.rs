@@ -72,13 +72,22 @@ pub enum By {
 }
 
 impl By {
+    /// From the hub's word for it.
+    #[cfg(feature = "client")]
     pub(crate) fn of(word: &str) -> Self {
-        match word {
-            "reply" => Self::Reply,
-            "timeout" => Self::Timeout,
-            "closure" => Self::Closure,
-            "unreachable" => Self::Unreachable,
-            "cancelled" => Self::Cancelled,
+        aaep::consent::By::parse(word).map_or(Self::Other, Self::from)
+    }
+}
+
+impl From<aaep::consent::By> for By {
+    fn from(by: aaep::consent::By) -> Self {
+        use aaep::consent::By as HubBy;
+        match by {
+            HubBy::Reply => Self::Reply,
+            HubBy::Timeout => Self::Timeout,
+            HubBy::Closure => Self::Closure,
+            HubBy::Unreachable => Self::Unreachable,
+            HubBy::Cancelled => Self::Cancelled,
             _ => Self::Other,
         }
     }

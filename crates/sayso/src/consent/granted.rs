@@ -1,8 +1,8 @@
 //! The one call that a yes allows.
 
 use std::fmt;
-use std::sync::Arc;
 
+use aaep::SessionId;
 use seal::Digest;
 
 use super::Action;
@@ -43,7 +43,7 @@ use crate::error::{Error, NotGranted};
 /// ```
 #[must_use = "a consent that is not spent does nothing"]
 pub struct Granted {
-    pub(super) session: Arc<str>,
+    pub(super) session: SessionId,
     pub(super) digest: Digest,
     pub(super) action: Box<Action>,
 }
@@ -83,8 +83,8 @@ impl Granted {
     }
 
     /// The call that it was given for, if this is the session that it was given in.
-    pub(crate) fn spend(self, session: &Arc<str>) -> Result<Action, Error> {
-        if *self.session != **session {
+    pub(crate) fn spend(self, session: &SessionId) -> Result<Action, Error> {
+        if self.session != *session {
             return Err(Error::NotGranted(NotGranted::OtherSession));
         }
         Ok(*self.action)

@@ -1,12 +1,14 @@
 //! What counts as a yes, of all that a hub could say.
 
-use std::sync::Arc;
+use aaep::SessionId;
 
 use super::{Action, Answer, By, Refused};
 use crate::error::{Error, NotGranted, Stop};
+use crate::line::Outcome;
 
 fn answered(outcome: &str) -> Result<Answer, Error> {
-    Action::new("send", r#"{"to":"Ben"}"#).answered(&Arc::from("sess_1"), outcome)
+    Action::new("send", r#"{"to":"Ben"}"#)
+        .answered(&SessionId::parse("sess_1").unwrap(), &Outcome::parse(outcome))
 }
 
 #[test]

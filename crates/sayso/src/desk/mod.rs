@@ -15,10 +15,9 @@ mod orders;
 mod sessions;
 mod thread;
 
-use std::sync::Arc;
 use std::time::Instant;
 
-use seal::json::Tape;
+use aaep::SessionId;
 use tokio::sync::{oneshot, watch};
 
 #[cfg(feature = "embedded")]
@@ -31,11 +30,12 @@ pub(crate) use thread::run;
 
 use crate::error::{Error, Stop};
 use crate::left::Left;
+use crate::line::Reply;
 use crate::redact::Cleaner;
 use crate::track::{Intent, Last};
 
-/// Who is told what came of an order: the hub's words, or for a question its outcome.
-pub(crate) type Reply = oneshot::Sender<Result<String, Error>>;
+/// Who is told what came of an order: the hub's reply, or for a question its outcome.
+pub(crate) type ReplySender = oneshot::Sender<Result<Reply, Error>>;
 
 type StartReply = oneshot::Sender<Result<Started, Error>>;
 
@@ -44,16 +44,16 @@ pub(crate) enum Order {
     /// Starts a session.
     Start { body: String, cleaner: Cleaner, reply: StartReply },
     /// Says something in a session.
-    Do { session: Arc<str>, intent: Intent, reply: Option<Reply> },
+    Do { session: SessionId, intent: Intent, reply: Option<ReplySender> },
     /// Takes back what is asked in a session and nobody waits for.
-    Withdraw { session: Arc<str> },
+    Withdraw { session: SessionId },
     /// Tells when all that was ordered is done.
     Settle(oneshot::Sender<()>),
 }
 
 /// A session that has begun. Who lets it go ends it.
 pub(crate) struct Started {
-    pub(crate) id: Arc<str>,
+    pub(crate) id: SessionId,
     pub(crate) stop: watch::Receiver<Option<Stop>>,
     pub(crate) orders: Orders,
     pub(crate) at: Instant,
@@ -87,10 +87,3 @@ fn left() -> Intent {
 
 /// What is said of a tool that its agent did not wait for.
 pub(crate) const LEFT: &str = "The agent did not wait for the tool's end; whether it was done is not known.";
-
-/// A text member of JSON that the hub sent.
-pub(crate) fn member(json: &str, name: &str) -> Option<String> {
-    let mut tape = Tape::default();
-    let doc = tape.read(json).ok()?;
-    Some(doc.root().member(name)?.text()?.into_owned())
-}

@@ -2,10 +2,12 @@
 
 use std::sync::{Arc, Weak};
 
+use aaep::SessionId;
 use tokio::sync::{mpsc, oneshot};
 
 use super::{Order, Started};
 use crate::error::Error;
+use crate::line::Reply;
 use crate::redact::Cleaner;
 use crate::track::Intent;
 
@@ -53,7 +55,7 @@ impl Orders {
     }
 
     /// Says something in a session and waits for what comes of it. A future that is dropped takes nothing back.
-    pub(crate) async fn say(&self, session: &Arc<str>, intent: Intent) -> Result<String, Error> {
+    pub(crate) async fn say(&self, session: &SessionId, intent: Intent) -> Result<Reply, Error> {
         fits(intent.len())?;
         let (reply, answer) = oneshot::channel();
         self.order(Order::Do { session: session.clone(), intent, reply: Some(reply) });

@@ -2,17 +2,17 @@
 //! [`Desk::answers`] is what to tell whom.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::Arc;
 use std::time::Instant;
 
+use aaep::{ReplyToken, SessionId};
 use rustc_hash::FxHashMap;
 use tokio::sync::{oneshot, watch};
 
 use super::orders::WeakOrders;
-use super::{LEFT, Order, Reply, StartReply, Started, left, member};
+use super::{LEFT, Order, ReplySender, StartReply, Started, left};
 use crate::error::{Error, Stop};
 use crate::left::Left;
-use crate::line::{Call, Line, Number, Told};
+use crate::line::{Call, Line, Number, Reply, Told};
 use crate::redact::Cleaner;
 use crate::track::{Intent, Last, Track};
 
@@ -20,23 +20,23 @@ use crate::track::{Intent, Last, Track};
 pub(crate) struct Desk {
     orders: WeakOrders,
     number: Number,
-    sessions: FxHashMap<Arc<str>, Live>,
+    sessions: FxHashMap<SessionId, Live>,
     calls: FxHashMap<Number, OnItsWay>,
     /// Questions that are not resolved, by their tokens.
-    asked: HashMap<String, (Arc<str>, Option<Reply>)>,
+    asked: HashMap<ReplyToken, (SessionId, Option<ReplySender>)>,
     settling: Vec<oneshot::Sender<()>>,
     /// The line is dead.
     lost: bool,
     /// What the hub is to be told next.
     saying: Vec<(Number, Call)>,
     /// Sessions that are over.
-    over: Vec<Arc<str>>,
+    over: Vec<SessionId>,
     answered: Vec<Answered>,
 }
 
 /// What came of an order. It is told when the desk is free again: who is told may order something at once.
 pub(super) enum Answered {
-    Said(Reply, Result<String, Error>),
+    Said(ReplySender, Result<Reply, Error>),
     Started(StartReply, Result<Started, Error>),
 }
 
@@ -60,12 +60,12 @@ struct Live {
 
 struct Job {
     intent: Intent,
-    reply: Option<Reply>,
+    reply: Option<ReplySender>,
 }
 
 enum OnItsWay {
     Start(Cleaner, StartReply),
-    Job(Arc<str>, Job),
+    Job(SessionId, Job),
 }
 
 impl Desk {
@@ -147,7 +147,7 @@ impl Desk {
     }
 
     /// Says what a session has waiting, if nothing of it is on its way.
-    fn go_on(&mut self, session: &Arc<str>) {
+    fn go_on(&mut self, session: &SessionId) {
         let Some(live) = self.sessions.get_mut(session) else { return };
         while !live.busy
             && let Some(job) = live.waiting.pop_front()
@@ -160,7 +160,7 @@ impl Desk {
                 }
             };
             let Some(call) = live.track.call(&mut job.intent) else {
-                self.answered.extend(job.reply.map(|reply| Answered::Said(reply, Ok(String::new()))));
+                self.answered.extend(job.reply.map(|reply| Answered::Said(reply, Ok(Reply::Done))));
                 continue;
             };
             live.busy = true;
@@ -171,9 +171,9 @@ impl Desk {
     }
 
     /// Questions that nobody waits for are not asked, or are taken back.
-    fn withdraw(&mut self, session: &Arc<str>) {
+    fn withdraw(&mut self, session: &SessionId) {
         let Some(live) = self.sessions.get_mut(session) else { return };
-        let unheard = |reply: &Option<Reply>| reply.as_ref().is_some_and(oneshot::Sender::is_closed);
+        let unheard = |reply: &Option<ReplySender>| reply.as_ref().is_some_and(oneshot::Sender::is_closed);
         live.waiting.retain(|job| !(matches!(job.intent, Intent::Ask { .. }) && unheard(&job.reply)));
         for (token, (of, reply)) in &mut self.asked {
             if of == session && unheard(reply) {
@@ -196,26 +196,26 @@ impl Desk {
             Told::Resolved { token, outcome } => {
                 if let Some((session, reply)) = self.asked.remove(&token) {
                     if let Some(live) = self.sessions.get_mut(&session) {
-                        live.track.resolved(member(&outcome, "decision").as_deref() == Some("accept"));
+                        live.track.resolved(outcome.is_accepted);
                     }
-                    self.answer(reply, Ok(outcome));
+                    self.answer(reply, Ok(Reply::Resolved(outcome)));
                 }
             }
-            Told::Stopped { session, reason } => self.stop(&session, Stop::of(&reason)),
+            Told::Stopped { session, stop } => self.stop(&session, stop),
         }
     }
 
-    fn started(&mut self, cleaner: Cleaner, reply: StartReply, result: Result<String, Error>) {
-        let id = result.and_then(|json| {
-            let id = member(&json, "session_id").map(Arc::<str>::from);
-            id.ok_or_else(|| Error::Malformed(format!("the hub named no session: {json}")))
-        });
-        let id = match id {
-            Ok(id) => id,
+    fn started(&mut self, cleaner: Cleaner, reply: StartReply, result: Result<Reply, Error>) {
+        let id = match result {
+            Ok(Reply::Started(id)) => id,
+            Ok(other) => {
+                let error = Error::Malformed(format!("the hub named no session: {other:?}"));
+                return self.answered.push(Answered::Started(reply, Err(error)));
+            }
             Err(error) => return self.answered.push(Answered::Started(reply, Err(error))),
         };
         let (tell, stop) = watch::channel(None);
-        let track = Track::new(id.to_string(), cleaner);
+        let track = Track::new(id.clone(), cleaner);
         let live = Live { track, waiting: VecDeque::new(), busy: false, over: false, stop: tell };
         self.sessions.insert(id.clone(), live);
         if let Some(orders) = self.orders.upgrade() {
@@ -227,26 +227,26 @@ impl Desk {
         }
     }
 
-    fn said(&mut self, session: &Arc<str>, job: Job, result: Result<String, Error>) {
+    fn said(&mut self, session: &SessionId, job: Job, result: Result<Reply, Error>) {
         let Some(live) = self.sessions.get_mut(session) else {
             return self.answer(job.reply, result);
         };
         live.busy = false;
         match (&result, &job.intent) {
-            (Ok(json), intent) => {
+            (Ok(told), intent) => {
                 live.track.done(intent);
                 if matches!(intent, Intent::End { .. }) {
                     self.over(session, Stop::Other);
                 } else if matches!(intent, Intent::Ask { .. })
-                    && let Some(token) = member(json, "reply_token")
+                    && let Reply::Asked(token) = told
                 {
-                    self.asked.insert(token, (session.clone(), job.reply));
+                    self.asked.insert(token.clone(), (session.clone(), job.reply));
                     return self.withdraw(session);
                 } else if let Intent::Withdraw { token } = intent
                     && self.asked.remove(token).is_some()
                 {
                     // The answer says how it was resolved; what is said next need not wait until that is told once more.
-                    live.track.resolved(member(json, "decision").as_deref() == Some("accept"));
+                    live.track.resolved(matches!(told, Reply::Resolved(outcome) if outcome.is_accepted));
                 }
             }
             (Err(Error::Stopped(_)), _) => self.doubt(session),
@@ -280,7 +280,7 @@ impl Desk {
     }
 
     /// A session is over by another's word.
-    fn stop(&mut self, session: &str, stop: Stop) {
+    fn stop(&mut self, session: &SessionId, stop: Stop) {
         if let Some(live) = self.sessions.get(session) {
             live.stop.send_replace(Some(stop));
         }
@@ -288,7 +288,7 @@ impl Desk {
     }
 
     /// The hub knows no such session any more. Why is told next; until then nothing is said in it.
-    fn doubt(&mut self, session: &str) {
+    fn doubt(&mut self, session: &SessionId) {
         let Some(live) = self.sessions.get_mut(session) else { return };
         live.over = true;
         for job in std::mem::take(&mut live.waiting) {
@@ -297,7 +297,7 @@ impl Desk {
     }
 
     /// A session is over: nothing of it waits any more.
-    fn over(&mut self, session: &str, stop: Stop) {
+    fn over(&mut self, session: &SessionId, stop: Stop) {
         let Some((id, live)) = self.sessions.remove_entry(session) else { return };
         let redacted = live.track.redacted();
         if redacted > 0 {
@@ -316,7 +316,7 @@ impl Desk {
         }
     }
 
-    fn answer(&mut self, reply: Option<Reply>, result: Result<String, Error>) {
+    fn answer(&mut self, reply: Option<ReplySender>, result: Result<Reply, Error>) {
         self.answered.extend(reply.map(|reply| Answered::Said(reply, result)));
     }
 

@@ -5,8 +5,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
+use std::str::FromStr;
 use std::time::Duration;
 
+use aaep::SessionId;
+use aaep::message::Response;
 use client::{HttpClient, Message, Trust, Url, UrlError, WebSocket, WebSocketError};
 use futures_util::{SinkExt, StreamExt};
 use seal::json::{Tape, Value, Writer};
@@ -14,7 +17,8 @@ use seal::{Digest, Random, SystemRandom};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep, timeout_at};
 
-use super::{Call, Line, Number, Told};
+use super::{Call, Line, Number, Outcome, Reply, Status, Told};
+use crate::consent::By;
 use crate::error::{Broken, Error, Stop};
 use crate::member::optional_text;
 
@@ -106,7 +110,7 @@ pub(crate) struct Client {
 
 enum Order {
     Say(Number, Call),
-    Forget(String),
+    Forget(SessionId),
 }
 
 impl Client {
@@ -137,8 +141,8 @@ impl Line for Client {
         let _ = self.orders.send(Order::Say(number, call));
     }
 
-    fn forget(&mut self, session: &str) {
-        let _ = self.orders.send(Order::Forget(session.to_owned()));
+    fn forget(&mut self, session: &SessionId) {
+        let _ = self.orders.send(Order::Forget(session.clone()));
     }
 
     async fn told(&mut self) -> Option<Told> {
@@ -154,9 +158,9 @@ struct Talk {
     /// Calls as they were sent, by their numbers.
     unanswered: BTreeMap<Number, String>,
     /// Sessions to follow on a new connection.
-    sessions: BTreeSet<String>,
+    sessions: BTreeSet<SessionId>,
     /// What is asked of them there, and not answered yet.
-    followed: BTreeMap<Number, String>,
+    followed: BTreeMap<Number, SessionId>,
 }
 
 /// Nobody here wants to speak any more.
@@ -185,7 +189,7 @@ impl Talk {
         self.followed.clear();
         for (number, session) in (FOLLOWS..).zip(self.sessions.iter().flat_map(|session| [session, session]))
         {
-            let follow = rpc(number, "session.follow", |out| member(out, "session_id", session));
+            let follow = rpc(number, "session.follow", |out| member(out, "session_id", session.as_str()));
             self.followed.insert(number, session.clone());
             socket.send(Message::text(follow)).await?;
         }
@@ -234,17 +238,15 @@ impl Talk {
                     let asked_last = !self.followed.values().any(|other| *other == session);
                     if asked_last && result.is_err() && self.sessions.remove(&session) {
                         // The hub has forgotten it: it was restarted without its memory.
-                        let _ = self.tell.send(Told::Stopped { session, reason: "forgotten".to_owned() });
+                        let _ = self.tell.send(Told::Stopped { session, stop: Stop::Other });
                     }
                     return;
                 }
                 if self.unanswered.remove(number).is_none() {
                     return;
                 }
-                if let Ok(json) = result
-                    && let Some(session) = text_member(json, "session_id")
-                {
-                    self.sessions.insert(session);
+                if let Ok(Reply::Started(session)) = result {
+                    self.sessions.insert(session.clone());
                 }
             }
             Some(Told::Stopped { session, .. }) => drop(self.sessions.remove(session)),
@@ -279,11 +281,11 @@ fn said(number: Number, call: &Call, key: &str) -> String {
         match call {
             Call::Start { body } => members(out, body),
             Call::Ask { session, body, .. } => {
-                member(out, "session_id", session);
+                member(out, "session_id", session.as_str());
                 members(out, body);
             }
             Call::Events { session, events } => {
-                member(out, "session_id", session);
+                member(out, "session_id", session.as_str());
                 out.key("events");
                 out.open_array();
                 for event in events {
@@ -292,11 +294,11 @@ fn said(number: Number, call: &Call, key: &str) -> String {
                 out.close_array();
             }
             Call::Withdraw { session, token } => {
-                member(out, "session_id", session);
-                member(out, "reply_token", token);
+                member(out, "session_id", session.as_str());
+                member(out, "reply_token", token.as_str());
             }
             Call::Output { session, output_id, text, form, complete, stays } => {
-                member(out, "session_id", session);
+                member(out, "session_id", session.as_str());
                 member(out, "output_id", output_id);
                 member(out, "text", text);
                 if let Some(form) = form {
@@ -344,28 +346,75 @@ fn members(out: &mut Writer, json: &str) {
     }
 }
 
-fn text_member(json: &str, name: &str) -> Option<String> {
-    let mut tape = Tape::default();
-    let doc = tape.read(json).ok()?;
-    Some(doc.root().member(name)?.text()?.into_owned())
-}
-
 fn notice(method: &str, params: &Value<'_>) -> Option<Told> {
-    let text = |name| Some(params.member(name)?.text()?.into_owned());
     match method {
         "session.resolved" => {
-            Some(Told::Resolved { token: text("reply_token")?, outcome: params.source().to_owned() })
+            Some(Told::Resolved { token: id(params, "reply_token")?, outcome: Outcome::read(params) })
         }
-        "session.stopped" => Some(Told::Stopped { session: text("session_id")?, reason: text("reason")? }),
+        "session.stopped" => {
+            let stop = Stop::of(&params.member("reason")?.text()?);
+            Some(Told::Stopped { session: id(params, "session_id")?, stop })
+        }
         _ => None,
     }
+}
+
+/// An id among the members of what the hub sent.
+fn id<T: FromStr>(value: &Value<'_>, name: &str) -> Option<T> {
+    value.member(name)?.text()?.parse().ok()
+}
+
+/// What the hub answers to a call that it has taken.
+fn reply(result: &Value<'_>) -> Reply {
+    if let Some(token) = id(result, "reply_token") {
+        return Reply::Asked(token);
+    }
+    match id(result, "session_id") {
+        Some(session) => Reply::Started(session),
+        None if result.member("status").is_some() => Reply::Resolved(Outcome::read(result)),
+        None => Reply::Done,
+    }
+}
+
+impl Outcome {
+    fn read(value: &Value<'_>) -> Self {
+        let is = |name: &str, word: &str| value.member(name).is_some_and(|value| value.is(word));
+        let by = value.member("by").and_then(|by| by.text());
+        Self {
+            status: match () {
+                () if is("status", "resolved") => Status::Resolved,
+                () if is("status", "stopped") => Status::Stopped,
+                () => Status::Other,
+            },
+            is_accepted: is("decision", "accept"),
+            response: value.member("response").and_then(|said| response(&said)),
+            by: By::of(by.as_deref().unwrap_or_default()),
+        }
+    }
+
+    /// What a text means that a hub could send.
+    #[cfg(test)]
+    pub(crate) fn parse(text: &str) -> Self {
+        let mut tape = Tape::default();
+        match tape.read(text) {
+            Ok(doc) => Self::read(&doc.root()),
+            Err(_) => Self { status: Status::Other, is_accepted: false, response: None, by: By::Other },
+        }
+    }
+}
+
+fn response(said: &Value<'_>) -> Option<Response> {
+    let text = said.text().map(|text| Response::Text(text.into_owned()));
+    let yes_no = || said.boolean().map(Response::YesNo);
+    let number = || said.number().map(|number| Response::Number(number.as_f64()));
+    text.or_else(yes_no).or_else(number)
 }
 
 fn answer(root: &Value<'_>) -> Option<Told> {
     let number = root.member("id")?.number()?.as_i64()?;
     let number = Number::try_from(number).ok()?;
     if let Some(result) = root.member("result") {
-        return Some(Told::Answer(number, Ok(result.source().to_owned())));
+        return Some(Told::Answer(number, Ok(reply(&result))));
     }
     let error = root.member("error")?;
     let code = error.member("code").and_then(|code| code.number()?.as_i64());

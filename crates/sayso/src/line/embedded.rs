@@ -3,12 +3,15 @@
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use aaep::SessionId;
+use aaep::consent::Answer;
+use aaep::event::Decision;
 use hub::Principal;
-use hub::command::{Answer, Command, Notice, RequestId};
+use hub::command::{Command, EndReason, Notice, QuestionOutcome, RequestId};
 use rustc_hash::FxHashMap;
 use wire::{Bridge, Told as Heard};
 
-use super::{Call, Line, Number, Told};
+use super::{Call, Line, Number, Outcome, Reply, Status, Told};
 use crate::error::{Broken, Error, Stop};
 
 /// So much may be told that was not taken; the desk takes at once.
@@ -96,9 +99,11 @@ impl Embedded {
             Heard::Answer(request, answer) => {
                 self.numbers.remove(&request).map(|number| Told::Answer(number, result(answer)))
             }
-            Heard::Notice(Notice::Resolved { token, outcome, .. }) => Some(Told::Resolved { token, outcome }),
+            Heard::Notice(Notice::Resolved { token, outcome, .. }) => {
+                Some(Told::Resolved { token, outcome: outcome.into() })
+            }
             Heard::Notice(Notice::Stopped { session, reason }) => {
-                Some(Told::Stopped { session, reason: reason.to_owned() })
+                Some(Told::Stopped { session, stop: reason.into() })
             }
             Heard::Notice(_) => None,
         }
@@ -117,7 +122,7 @@ impl Line for Embedded {
         }
     }
 
-    fn forget(&mut self, _: &str) {}
+    fn forget(&mut self, _: &SessionId) {}
 
     async fn farewell(&mut self) {
         self.parting().await;
@@ -144,10 +149,16 @@ fn command(call: Call) -> Command {
     }
 }
 
-fn result(answer: Answer) -> Result<String, Error> {
-    Err(match answer {
-        Answer::Made(json) | Answer::Found(json) => return Ok(json),
-        Answer::Unlawful(findings) => Error::Unlawful(
+fn result(reply: hub::command::Reply) -> Result<Reply, Error> {
+    use hub::command::Reply as HubReply;
+    Err(match reply {
+        HubReply::SessionStarted { session_id } => return Ok(Reply::Started(session_id)),
+        HubReply::QuestionOpened { reply_token, .. } => return Ok(Reply::Asked(reply_token)),
+        HubReply::QuestionResolved(outcome) => return Ok(Reply::Resolved(outcome.into())),
+        HubReply::EventsPublished { .. } | HubReply::QuestionPending | HubReply::Done => {
+            return Ok(Reply::Done);
+        }
+        HubReply::Unlawful(findings) => Error::Unlawful(
             findings
                 .iter()
                 .map(|finding| Broken {
@@ -157,11 +168,35 @@ fn result(answer: Answer) -> Result<String, Error> {
                 })
                 .collect(),
         ),
-        Answer::NotFound => Error::Stopped(Stop::Other),
-        Answer::Forbidden => Error::NotAllowed,
-        Answer::Full(what) => Error::TooMuch(what),
-        Answer::Unavailable(why) => Error::NotStored(why),
-        Answer::Bad(why) => Error::Malformed(why),
+        HubReply::NotFound => Error::Stopped(Stop::Other),
+        HubReply::Forbidden => Error::NotAllowed,
+        HubReply::LimitReached(limit) => Error::TooMuch(limit.to_string()),
+        HubReply::Unavailable(why) => Error::NotStored(why.to_string()),
+        HubReply::Malformed(why) => Error::Malformed(why.to_string()),
         other => Error::Malformed(format!("{other:?}")),
     })
+}
+
+impl From<QuestionOutcome> for Outcome {
+    fn from(outcome: QuestionOutcome) -> Self {
+        Self {
+            status: if outcome.is_stopped() { Status::Stopped } else { Status::Resolved },
+            is_accepted: outcome.answer == Answer::Decision(Decision::Accept),
+            by: outcome.by.into(),
+            response: match outcome.answer {
+                Answer::Response(response) => Some(response),
+                _ => None,
+            },
+        }
+    }
+}
+
+impl From<EndReason> for Stop {
+    fn from(reason: EndReason) -> Self {
+        match reason {
+            EndReason::User => Self::Person,
+            EndReason::Gone => Self::Lease,
+            _ => Self::Other,
+        }
+    }
 }

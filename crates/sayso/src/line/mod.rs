@@ -12,7 +12,11 @@ pub(crate) mod embedded;
 use std::future::Future;
 use std::sync::Arc;
 
-use crate::Error;
+use aaep::message::Response;
+use aaep::{ReplyToken, SessionId};
+
+use crate::consent::By;
+use crate::error::{Error, Stop};
 use crate::track::OutputForm;
 
 /// Names a call.
@@ -24,7 +28,7 @@ pub(crate) trait Line: Send + 'static {
     fn say(&mut self, number: Number, call: Call);
 
     /// A session is over: it is not followed any more.
-    fn forget(&mut self, session: &str);
+    fn forget(&mut self, session: &SessionId);
 
     /// What is told next; `None` when nothing will be told any more. A future that is dropped loses nothing.
     fn told(&mut self) -> impl Future<Output = Option<Told>> + Send;
@@ -42,11 +46,11 @@ pub(crate) enum Call {
         body: String,
     },
     Events {
-        session: String,
+        session: SessionId,
         events: Vec<String>,
     },
     Output {
-        session: String,
+        session: SessionId,
         output_id: String,
         text: String,
         form: Option<Arc<OutputForm>>,
@@ -54,28 +58,61 @@ pub(crate) enum Call {
         stays: bool,
     },
     Ask {
-        session: String,
+        session: SessionId,
         body: String,
         clarify: bool,
     },
     Withdraw {
-        session: String,
-        token: String,
+        session: SessionId,
+        token: ReplyToken,
     },
 }
 
 /// What the hub tells.
 #[derive(Debug)]
 pub(crate) enum Told {
-    Answer(Number, Result<String, Error>),
-    /// A question is resolved; `outcome` is JSON.
+    Answer(Number, Result<Reply, Error>),
+    /// A question is resolved.
     Resolved {
-        token: String,
-        outcome: String,
+        token: ReplyToken,
+        outcome: Outcome,
     },
     /// A session is over, and not by what was said here.
     Stopped {
-        session: String,
-        reason: String,
+        session: SessionId,
+        stop: Stop,
     },
+}
+
+/// What the hub answers to a call that it has taken.
+#[derive(Debug)]
+pub(crate) enum Reply {
+    /// Done; there is nothing more to know.
+    Done,
+    /// A session has started.
+    Started(SessionId),
+    /// A question is open.
+    Asked(ReplyToken),
+    /// A question is resolved.
+    Resolved(Outcome),
+}
+
+/// What came of a question.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Outcome {
+    pub(crate) status: Status,
+    /// Whether the decision is a yes; what is not known to be one is none.
+    pub(crate) is_accepted: bool,
+    pub(crate) response: Option<Response>,
+    pub(crate) by: By,
+}
+
+/// How a question stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Status {
+    Resolved,
+    /// The person stopped the session.
+    Stopped,
+    /// In a way that this version does not know.
+    Other,
 }

@@ -35,6 +35,7 @@ use crate::ambient::Current;
 use crate::consent::{Action, Answer, Granted, Risk};
 use crate::desk::{Asking, LEFT, Started};
 use crate::error::{CallError, Error, Stop};
+use crate::line::{Outcome, Reply};
 use crate::member;
 use crate::question::{Clarified, Question};
 use crate::redact::Cleaner;
@@ -119,7 +120,7 @@ impl Session {
 
     /// Its id.
     pub fn id(&self) -> &str {
-        &self.started.id
+        self.started.id.as_str()
     }
 
     /// The agent thinks, about this.
@@ -288,7 +289,7 @@ impl Session {
     pub async fn clarify(&self, question: Question) -> Result<Clarified, Error> {
         let body = question.body(&self.cleaner);
         let outcome = self.asked(body, true).await?;
-        Clarified::of(&outcome)
+        Clarified::of(outcome)
     }
 
     /// Asks that somebody else goes on. The session is still to be ended.
@@ -358,7 +359,7 @@ impl Session {
         out.finish()
     }
 
-    async fn say(&self, intent: Intent) -> Result<String, Error> {
+    async fn say(&self, intent: Intent) -> Result<Reply, Error> {
         if let Some(stop) = *self.started.stop.borrow() {
             return Err(Error::Stopped(stop));
         }
@@ -369,13 +370,16 @@ impl Session {
         }
     }
 
-    async fn asked(&self, body: String, clarify: bool) -> Result<String, Error> {
+    async fn asked(&self, body: String, clarify: bool) -> Result<Outcome, Error> {
         let asking = Asking(&self.started);
         let body = self.options.add_to(body);
         let outcome = self.say(Intent::Ask { body, clarify }).await;
         // There is nothing to take back.
         std::mem::forget(asking);
-        outcome
+        match outcome? {
+            Reply::Resolved(outcome) => Ok(outcome),
+            other => Err(Error::Malformed(format!("the hub told no outcome: {other:?}"))),
+        }
     }
 
     async fn end(mut self, event: String) -> Result<(), Error> {

@@ -1,9 +1,11 @@
 //! Which call means what: the names, and what stands in the parameters.
 
 use aaep::json::{Kind, Tape, Value, Writer};
+use aaep::{ReplyToken, SessionId};
 use hub::command::Command;
 
 use super::rpc::{Fault, Wish, doubled};
+use crate::server::not_found;
 
 /// No key is longer, in bytes.
 const LONGEST_KEY: usize = 1024;
@@ -52,6 +54,7 @@ pub(super) fn command(wish: &Wish) -> Result<Command, Fault> {
             params.check(Some(&["session_id", "reply_token"]))?;
             let token = params.text("reply_token")?;
             let token = token.ok_or_else(|| Fault::params("reply_token says which question."))?;
+            let token = ReplyToken::parse(&token).map_err(|_| Fault::of(not_found()))?;
             Ok(Command::Withdraw { session: params.session()?, token })
         }
         "session.follow" => {
@@ -93,8 +96,9 @@ impl Params<'_> {
         value.boolean().ok_or_else(|| wrong(name, "true or false"))
     }
 
-    fn session(&self) -> Result<String, Fault> {
-        self.text("session_id")?.ok_or_else(|| Fault::params("session_id says which session."))
+    fn session(&self) -> Result<SessionId, Fault> {
+        let id = self.text("session_id")?.ok_or_else(|| Fault::params("session_id says which session."))?;
+        SessionId::parse(&id).map_err(|_| Fault::of(not_found()))
     }
 
     fn key(&self) -> Result<Option<String>, Fault> {
@@ -158,30 +162,30 @@ mod tests {
             ),
             (
                 "session.event",
-                r#"{"session_id":"s","event":{"type":"t"}}"#,
-                r#"Publish { session: "s", events: ["{\"type\":\"t\"}"], key: None }"#,
+                r#"{"session_id":"sess_1","event":{"type":"t"}}"#,
+                r#"Publish { session: sess_1, events: ["{\"type\":\"t\"}"], key: None }"#,
             ),
             (
                 "session.event",
-                r#"{"session_id":"s","events":[1,{}]}"#,
-                r#"Publish { session: "s", events: ["1", "{}"], key: None }"#,
+                r#"{"session_id":"sess_1","events":[1,{}]}"#,
+                r#"Publish { session: sess_1, events: ["1", "{}"], key: None }"#,
             ),
             (
                 "session.output",
-                r#"{"session_id":"s","text":"a\nb","language":"es","complete":true,"output_id":"o"}"#,
-                r#"Output { session: "s", output_id: Some("o"), text: "a\nb", language: Some("es"), content_type: None, complete: true, stays: false, key: None }"#,
+                r#"{"session_id":"sess_1","text":"a\nb","language":"es","complete":true,"output_id":"o"}"#,
+                r#"Output { session: sess_1, output_id: Some("o"), text: "a\nb", language: Some("es"), content_type: None, complete: true, stays: false, key: None }"#,
             ),
             (
                 "session.clarify",
-                r#"{"session_id":"s","question":"a"}"#,
-                r#"Ask { session: "s", text: "{\"question\":\"a\"}", clarify: true, key: None }"#,
+                r#"{"session_id":"sess_1","question":"a"}"#,
+                r#"Ask { session: sess_1, text: "{\"question\":\"a\"}", clarify: true, key: None }"#,
             ),
             (
                 "session.withdraw",
-                r#"{"session_id":"s","reply_token":"r"}"#,
-                r#"Withdraw { session: "s", token: "r" }"#,
+                r#"{"session_id":"sess_1","reply_token":"rpl_1"}"#,
+                r#"Withdraw { session: sess_1, token: rpl_1 }"#,
             ),
-            ("session.follow", r#"{"session_id":"s"}"#, r#"Follow { session: "s" }"#),
+            ("session.follow", r#"{"session_id":"sess_1"}"#, r#"Follow { session: sess_1 }"#),
         ] {
             assert_eq!(asked(method, params), expected);
         }
@@ -196,17 +200,17 @@ mod tests {
             ("session.ask", "{}"),
             ("session.ask", r#"{"session_id":7}"#),
             ("session.ask", r#"{"session_id":"a","session_id":"b"}"#),
-            ("session.event", r#"{"session_id":"s"}"#),
-            ("session.event", r#"{"session_id":"s","event":{},"events":[]}"#),
-            ("session.event", r#"{"session_id":"s","events":{}}"#),
-            ("session.output", r#"{"session_id":"s","text":"a","complete":"yes"}"#),
-            ("session.output", r#"{"session_id":"s","text":7}"#),
-            ("session.output", r#"{"session_id":"s","text":"a","language":7}"#),
-            ("session.output", r#"{"session_id":"s","text":"a","stays":"yes"}"#),
-            ("session.output", r#"{"session_id":"s","txt":"a"}"#),
-            ("session.follow", r#"{"session_id":"s","wait":1}"#),
-            ("session.withdraw", r#"{"session_id":"s"}"#),
-            ("session.withdraw", r#"{"session_id":"s","reply_token":7}"#),
+            ("session.event", r#"{"session_id":"sess_1"}"#),
+            ("session.event", r#"{"session_id":"sess_1","event":{},"events":[]}"#),
+            ("session.event", r#"{"session_id":"sess_1","events":{}}"#),
+            ("session.output", r#"{"session_id":"sess_1","text":"a","complete":"yes"}"#),
+            ("session.output", r#"{"session_id":"sess_1","text":7}"#),
+            ("session.output", r#"{"session_id":"sess_1","text":"a","language":7}"#),
+            ("session.output", r#"{"session_id":"sess_1","text":"a","stays":"yes"}"#),
+            ("session.output", r#"{"session_id":"sess_1","txt":"a"}"#),
+            ("session.follow", r#"{"session_id":"sess_1","wait":1}"#),
+            ("session.withdraw", r#"{"session_id":"sess_1"}"#),
+            ("session.withdraw", r#"{"session_id":"sess_1","reply_token":7}"#),
         ] {
             let answer = asked(method, params);
             assert!(answer.contains(r#""code":-32602"#), "{method} {params}: {answer}");

@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use aaep::json::{Tape, Writer};
+use aaep::json::Writer;
 use futures_util::StreamExt;
-use hub::command::{Answer, Notice, RequestId};
+use hub::command::{Notice, Reply, RequestId};
 use hub::{Principal, Role};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::{Instant, timeout, timeout_at};
@@ -187,10 +187,10 @@ impl Talk {
     }
 
     /// The hub has settled a call; what can be said now is returned.
-    fn settle(&mut self, request: RequestId, answer: Answer) -> Option<String> {
+    fn settle(&mut self, request: RequestId, answer: Reply) -> Option<String> {
         let InFlight { id, bytes, batch } = self.calls.remove(&request)?;
         self.bytes = self.bytes.saturating_sub(bytes);
-        let answer = id.map(|id| answered(&id, answer));
+        let answer = id.map(|id| answered(&id, &answer));
         let Some(batch) = batch else { return answer };
         let whole = self.batches.get_mut(&batch)?;
         whole.answers.extend(answer);
@@ -212,10 +212,10 @@ fn said(answers: &[String], is_batch: bool) -> Option<String> {
     }
 }
 
-fn answered(id: &str, answer: Answer) -> String {
-    match answer {
-        Answer::Made(json) | Answer::Found(json) => rpc::result(id, &json),
-        other => Fault::of(response(other, Status::Ok)).answer(Some(id)),
+fn answered(id: &str, reply: &Reply) -> String {
+    match reply.to_json() {
+        Some(json) => rpc::result(id, &json),
+        None => Fault::of(response(reply, Status::Ok)).answer(Some(id)),
     }
 }
 
@@ -225,22 +225,16 @@ fn notified(notice: &Notice) -> Option<String> {
     params.key("session_id");
     let method = match notice {
         Notice::Resolved { session, token, outcome } => {
-            params.text(session);
+            params.text(session.as_str());
             params.key("reply_token");
-            params.text(token);
-            let mut tape = Tape::default();
-            if let Ok(doc) = tape.read(outcome) {
-                for (name, value) in doc.root().members() {
-                    params.key(&name.text().unwrap_or_default());
-                    params.raw(value.source());
-                }
-            }
+            params.text(token.as_str());
+            outcome.write(&mut params);
             "session.resolved"
         }
         Notice::Stopped { session, reason } => {
-            params.text(session);
+            params.text(session.as_str());
             params.key("reason");
-            params.text(reason);
+            params.text(reason.as_str());
             "session.stopped"
         }
         _ => return None,

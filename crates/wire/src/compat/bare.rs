@@ -3,14 +3,15 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use aaep::SubscriptionId;
 use aaep::event::{EventType, Payload};
 use hub::Principal;
-use hub::command::{Answer, Command};
+use hub::command::{Command, Reply};
 use hub::delivery::Frame;
 use tokio::time::timeout;
 
 use super::kept::{Kept, resolved};
-use super::words::{speaking_for, text_of};
+use super::words::speaking_for;
 use super::{Handover, Limits};
 use crate::inbox::Inbox;
 use crate::listener::{FAREWELL, closing, refusal};
@@ -24,7 +25,7 @@ pub(super) struct Bare {
     limits: Limits,
     bridge: Bridge,
     who: Principal,
-    pub(super) subscription: String,
+    pub(super) subscription: SubscriptionId,
     frames: Inbox,
     /// What was to be heard by earlier terms.
     left: VecDeque<Arc<Frame>>,
@@ -48,17 +49,17 @@ pub(super) struct Told {
 }
 
 impl Bare {
-    pub(super) async fn open(bridge: &Bridge, who: &Principal, limits: Limits) -> Result<Self, Answer> {
+    pub(super) async fn open(bridge: &Bridge, who: &Principal, limits: Limits) -> Result<Self, Reply> {
         let subscribe = Command::Subscribe { text: TERMS.to_owned() };
         let subscription = match bridge.ask(who.clone(), subscribe).await {
-            Answer::Accepted(json) => text_of(&json, "subscription_id").ok_or(Answer::NotFound)?,
+            Reply::Subscribed(accepted) => accepted.subscription_id,
             refused => return Err(refused),
         };
         let listener = bridge.new_listener();
         let (frames, sink) = Inbox::new(bridge, listener);
         let attach = Command::AttachFromStart { subscription: subscription.clone(), listener };
         match bridge.ask(who.clone(), attach).await {
-            Answer::Done => bridge.connect(listener, sink),
+            Reply::Done => bridge.connect(listener, sink),
             refused => return Err(refused),
         }
         let (bridge, who) = (bridge.clone(), who.clone());
@@ -125,16 +126,16 @@ impl Bare {
     }
 
     /// The terms change. Whoever heard by the old ones goes on to hear by the new ones.
-    pub(super) async fn go_over(&mut self, subscription: &str) {
+    pub(super) async fn go_over(&mut self, subscription: &SubscriptionId) {
         let listener = self.bridge.new_listener();
         let (frames, sink) = Inbox::new(&self.bridge, listener);
-        let attach = Command::Attach { subscription: subscription.to_owned(), last_event_id: None, listener };
-        if self.bridge.ask(self.who.clone(), attach).await != Answer::Done {
+        let attach = Command::Attach { subscription: subscription.clone(), last_event_id: None, listener };
+        if self.bridge.ask(self.who.clone(), attach).await != Reply::Done {
             return;
         }
         self.bridge.connect(listener, sink);
         self.implicit = false;
-        let old = std::mem::replace(&mut self.subscription, subscription.to_owned());
+        let old = std::mem::replace(&mut self.subscription, subscription.clone());
         let mut before = std::mem::replace(&mut self.frames, frames);
         let open = std::mem::take(&mut self.open);
         self.kept.retain(Kept::is_there);
@@ -150,12 +151,12 @@ impl Bare {
     }
 
     /// The subscription that was told a question, as far as this connection knows.
-    pub(super) fn replier(&self, token: Option<&str>) -> String {
+    pub(super) fn replier(&self, token: Option<&str>) -> SubscriptionId {
         let told = self.kept.iter().find(|kept| kept.open.iter().any(|open| Some(open.as_str()) == token));
         told.map_or(&self.subscription, |kept| &kept.subscription).clone()
     }
 
-    pub(super) async fn close(&self, subscription: &str) {
+    pub(super) async fn close(&self, subscription: &SubscriptionId) {
         let text = closing(subscription, None);
         self.bridge.ask(self.who.clone(), Command::Say { text }).await;
     }
@@ -164,29 +165,35 @@ impl Bare {
 /// A request for terms, and what is to be handed to the connection that made it.
 pub(super) async fn terms(bridge: &Bridge, who: &Principal, text: String) -> Handover {
     match bridge.ask(who.clone(), Command::Subscribe { text }).await {
-        Answer::Accepted(answer) => {
-            let subscription = text_of(&answer, "subscription_id");
-            Handover { answer, subscription }
+        reply @ Reply::Subscribed(_) => {
+            let answer = reply.to_json().unwrap_or_default();
+            let Reply::Subscribed(accepted) = reply else { return Handover { answer, subscription: None } };
+            Handover { answer, subscription: Some(accepted.subscription_id) }
         }
-        refused => Handover { answer: refusal(refused).0, subscription: None },
+        refused => Handover { answer: refusal(&refused).0, subscription: None },
     }
 }
 
 /// Other terms for a subscription that is named; nothing is handed on where there is no such.
 pub(super) async fn other_terms(bridge: &Bridge, who: &Principal, text: String) -> Option<Handover> {
     match bridge.ask(who.clone(), Command::Say { text }).await {
-        Answer::Accepted(answer) | Answer::Rejected(answer, _) => {
-            Some(Handover { answer, subscription: None })
+        reply @ (Reply::Subscribed(_) | Reply::SubscriptionRejected(_)) => {
+            Some(Handover { answer: reply.to_json()?, subscription: None })
         }
         _ => None,
     }
 }
 
 /// A reply, for that subscription. What comes of it is told to nobody but by the events that follow (C-D1).
-pub(super) async fn reply(bridge: &Bridge, who: &Principal, subscription: Option<String>, text: String) {
+pub(super) async fn reply(
+    bridge: &Bridge,
+    who: &Principal,
+    subscription: Option<SubscriptionId>,
+    text: String,
+) {
     let command = match subscription {
         Some(subscription) => {
-            let text = speaking_for(&subscription, text);
+            let text = speaking_for(subscription.as_str(), text);
             Command::SayOver { subscription, text }
         }
         None => Command::Say { text },

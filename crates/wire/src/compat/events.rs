@@ -40,7 +40,7 @@ impl Stream {
         compat: &Arc<Compat>,
         who: &Principal,
     ) -> Result<Self, Response> {
-        let refused = |answer| response(answer, Status::Ok);
+        let refused = |reply| response(&reply, Status::Ok);
         let bare = Bare::open(&server.bridge, who, compat.limits).await.map_err(refused)?;
         let (id, handed) = compat.open(who, &bare.subscription);
         Ok(Self { bare, place: Place { compat: compat.clone(), id }, handed })

@@ -3,6 +3,7 @@
 //! Whoever was asked can still answer, whatever it asked for later. So it stays until its questions are answered, or until its
 //! connection is gone.
 
+use aaep::SubscriptionId;
 use aaep::json::Tape;
 use hub::Principal;
 use hub::command::Command;
@@ -15,7 +16,7 @@ use crate::server::Bridge;
 
 /// It goes when this is dropped.
 pub(super) struct Kept {
-    pub(super) subscription: String,
+    pub(super) subscription: SubscriptionId,
     pub(super) open: Vec<String>,
     here: oneshot::Sender<()>,
 }
@@ -25,7 +26,7 @@ impl Kept {
     pub(super) fn new(
         bridge: &Bridge,
         who: &Principal,
-        subscription: String,
+        subscription: SubscriptionId,
         mut frames: Inbox,
         open: Vec<String>,
     ) -> Self {

@@ -21,6 +21,7 @@ mod words;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use aaep::SubscriptionId;
 pub(crate) use events::Stream;
 use hub::Principal;
 pub use limits::Limits;
@@ -49,9 +50,9 @@ struct Streams {
 struct Open {
     id: u64,
     principal: std::sync::Arc<str>,
-    subscription: String,
+    subscription: SubscriptionId,
     /// Questions that it was told, and over which subscription.
-    questions: Vec<(String, String)>,
+    questions: Vec<(String, SubscriptionId)>,
     handover: mpsc::Sender<Handover>,
 }
 
@@ -59,7 +60,7 @@ struct Open {
 #[derive(Debug)]
 pub(crate) struct Handover {
     answer: String,
-    subscription: Option<String>,
+    subscription: Option<SubscriptionId>,
 }
 
 /// What a request of the dialect comes to.
@@ -108,7 +109,7 @@ impl Compat {
     }
 
     /// A stream is open; its name, and where it is handed answers.
-    fn open(&self, who: &Principal, subscription: &str) -> (u64, mpsc::Receiver<Handover>) {
+    fn open(&self, who: &Principal, subscription: &SubscriptionId) -> (u64, mpsc::Receiver<Handover>) {
         let (handover, handed) = mpsc::channel(self.limits.answers);
         let mut streams = self.streams();
         streams.made += 1;
@@ -116,7 +117,7 @@ impl Compat {
         streams.open.push(Open {
             id,
             principal: who.name.clone(),
-            subscription: subscription.to_owned(),
+            subscription: subscription.clone(),
             questions: Vec::new(),
             handover,
         });
@@ -130,9 +131,9 @@ impl Compat {
     }
 
     /// A stream has another subscription now.
-    fn moved(&self, id: u64, subscription: &str) {
+    fn moved(&self, id: u64, subscription: &SubscriptionId) {
         if let Some(open) = self.streams().open.iter_mut().find(|open| open.id == id) {
-            subscription.clone_into(&mut open.subscription);
+            open.subscription = subscription.clone();
         }
     }
 
@@ -147,7 +148,7 @@ impl Compat {
     }
 
     /// For which subscription somebody answers: the one over which the newest of his streams was told the question.
-    fn replier(&self, who: &Principal, token: Option<&str>) -> Option<String> {
+    fn replier(&self, who: &Principal, token: Option<&str>) -> Option<SubscriptionId> {
         let streams = self.streams();
         let mut own = streams.open.iter().rev().filter(|open| open.principal == who.name);
         let told = own.clone().flat_map(|open| &open.questions).find(|(one, _)| Some(one.as_str()) == token);
@@ -191,6 +192,10 @@ mod tests {
 
     use super::*;
 
+    fn subscription(id: &str) -> SubscriptionId {
+        SubscriptionId::parse(id).unwrap()
+    }
+
     fn dialect(limits: Limits) -> (Compat, Principal) {
         let start =
             Box::new(|_, _| Box::pin(async { Err("nobody".to_owned()) }) as crate::server::Handling<_>);
@@ -204,9 +209,9 @@ mod tests {
         let mut waits = std::pin::pin!(compat.ear(&who));
         assert_eq!(waits.as_mut().now_or_never(), None, "nobody hears yet");
         let other = Principal { name: "somebody else".into(), ..Principal::anybody() };
-        let _theirs = compat.open(&other, "sub_1");
+        let _theirs = compat.open(&other, &subscription("sub_1"));
         assert_eq!(waits.as_mut().now_or_never(), None, "somebody else's stream is not his");
-        let (id, _handed) = compat.open(&who, "sub_2");
+        let (id, _handed) = compat.open(&who, &subscription("sub_2"));
         assert_eq!(waits.now_or_never(), Some(()), "his stream has come");
         assert_eq!(compat.ear(&who).now_or_never(), Some(()), "and who comes after it waits for nothing");
         compat.close(id);
@@ -229,7 +234,7 @@ mod tests {
     fn answers_to_a_handshake_wait_for_their_stream_up_to_the_limit() {
         for answers in [1, Limits::default().answers] {
             let (compat, who) = dialect(Limits { answers, ..Limits::default() });
-            let (_, mut handed) = compat.open(&who, "sub_1");
+            let (_, mut handed) = compat.open(&who, &subscription("sub_1"));
             let stream = compat.newest(&who).unwrap();
             let answer = || Handover { answer: String::new(), subscription: None };
             assert_eq!((0..100).filter(|_| stream.try_send(answer()).is_ok()).count(), answers);

@@ -43,12 +43,6 @@ pub(super) fn session(text: &str) -> Option<(String, Option<String>)> {
     Some((said, member(&root, "user_id")))
 }
 
-/// The text of a member of a message.
-pub(super) fn text_of(text: &str, name: &str) -> Option<String> {
-    let mut tape = Tape::default();
-    member(&tape.read(text).ok()?.root(), name)
-}
-
 /// The same reply, which names this subscription, whatever it named before: clients of the dialect know no subscriptions, and
 /// make names up (C-C2).
 pub(super) fn speaking_for(subscription: &str, text: String) -> String {
@@ -83,6 +77,11 @@ fn member(root: &Value<'_>, name: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn text_of(text: &str, name: &str) -> Option<String> {
+        let mut tape = Tape::default();
+        member(&tape.read(text).ok()?.root(), name)
+    }
 
     #[test]
     fn a_reply_names_the_subscription_of_its_connection() {

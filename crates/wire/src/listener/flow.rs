@@ -3,9 +3,10 @@
 use std::sync::OnceLock;
 use std::time::Duration;
 
+use aaep::SubscriptionId;
 use aaep::json::{Kind, Tape, Writer};
 use hub::Principal;
-use hub::command::{Answer, Command};
+use hub::command::{Command, Reply};
 use tokio::sync::{Notify, mpsc};
 use tokio::time::{Instant, timeout};
 
@@ -50,7 +51,7 @@ struct Over {
 
 /// A subscription, and where its frames come out.
 struct Subscribed {
-    id: String,
+    id: SubscriptionId,
     frames: Inbox,
     places: Places,
 }
@@ -99,14 +100,14 @@ impl Caller<'_> {
     }
 
     /// The answer to a request, and the subscription or the end that it means.
-    async fn subscribe(&self, text: String) -> (String, Result<String, Ending>) {
+    async fn subscribe(&self, text: String) -> (String, Result<SubscriptionId, Ending>) {
         match self.bridge.ask(self.who.clone(), Command::Subscribe { text }).await {
-            Answer::Accepted(json) => {
-                let subscription = member(&json, "subscription_id").ok_or(Ending::Over);
-                (json, subscription)
-            }
+            reply @ Reply::Subscribed(_) => match (reply.to_json(), reply) {
+                (Some(json), Reply::Subscribed(accepted)) => (json, Ok(accepted.subscription_id)),
+                _ => (String::new(), Err(Ending::Over)),
+            },
             other => {
-                let (json, code) = refusal(other);
+                let (json, code) = refusal(&other);
                 let ending = match code.as_str() {
                     "authentication_required" => Ending::Unauthenticated,
                     "authorization_denied" => Ending::Denied,
@@ -117,12 +118,12 @@ impl Caller<'_> {
         }
     }
 
-    async fn attach(&self, id: String, places: Places) -> Subscribed {
+    async fn attach(&self, id: SubscriptionId, places: Places) -> Subscribed {
         let listener = self.bridge.new_listener();
         let attach = Command::Attach { subscription: id.clone(), last_event_id: None, listener };
         let (frames, sink) = Inbox::new(self.bridge, listener);
         // Without a place in the fan-out the sink is dropped, and that is the end too.
-        if self.bridge.ask(self.who.clone(), attach).await == Answer::Done {
+        if self.bridge.ask(self.who.clone(), attach).await == Reply::Done {
             self.bridge.connect(listener, sink);
         }
         Subscribed { id, frames, places }
@@ -136,7 +137,7 @@ impl Caller<'_> {
         mouth: &mut (impl Mouth + Send),
     ) -> Ending {
         let Subscribed { id: subscription, frames, places } = subscribed;
-        let subscription = subscription.as_str();
+        let subscription = &subscription;
         let (say, words) = mpsc::channel(4);
         let over = Over::default();
         let hearing = async {
@@ -153,7 +154,7 @@ impl Caller<'_> {
             if is_theirs {
                 self.close(subscription).await;
             }
-            let last = Word::End { ending, subscription: Some(subscription.to_owned()) };
+            let last = Word::End { ending, subscription: Some(subscription.clone()) };
             let _ = say.send(last).await;
             ending
         };
@@ -175,7 +176,7 @@ impl Caller<'_> {
     /// Takes messages one after the other, until there is a reason to end.
     async fn hear(
         &self,
-        subscription: &str,
+        subscription: &SubscriptionId,
         ear: &mut impl Ear,
         say: &mpsc::Sender<Word>,
         over: &Over,
@@ -216,18 +217,21 @@ impl Caller<'_> {
     /// which tells nobody what came of it (C-D1).
     async fn message(
         &self,
-        subscription: &str,
+        subscription: &SubscriptionId,
         text: String,
         to: Option<String>,
     ) -> (Option<Word>, Option<Ending>) {
         let Some(kind) = kind_of(&text) else { return (Some(Word::Refused { to }), None) };
-        let own = || member(&text, "subscription_id").as_deref() == Some(subscription);
+        let own = || member(&text, "subscription_id").as_deref() == Some(subscription.as_str());
         match kind.as_str() {
             REQUEST => (Some(Word::Refused { to }), None),
             RENEGOTIATE | CLOSE if !own() => (Some(Word::Refused { to }), None),
             RENEGOTIATE => match self.say_to_hub(subscription, text).await {
-                Answer::Accepted(json) => (Some(Word::Answer { json, to }), None),
-                Answer::Rejected(json, _) => (Some(Word::Answer { json, to }), Some(Ending::Rejected)),
+                reply @ (Reply::Subscribed(_) | Reply::SubscriptionRejected(_)) => {
+                    let json = reply.to_json().unwrap_or_default();
+                    let ending = matches!(reply, Reply::SubscriptionRejected(_)).then_some(Ending::Rejected);
+                    (Some(Word::Answer { json, to }), ending)
+                }
                 _ => (Some(Word::Refused { to }), None),
             },
             CLOSE => {
@@ -241,12 +245,12 @@ impl Caller<'_> {
         }
     }
 
-    async fn say_to_hub(&self, subscription: &str, text: String) -> Answer {
-        let subscription = subscription.to_owned();
+    async fn say_to_hub(&self, subscription: &SubscriptionId, text: String) -> Reply {
+        let subscription = subscription.clone();
         self.bridge.ask(self.who.clone(), Command::SayOver { subscription, text }).await
     }
 
-    async fn close(&self, subscription: &str) {
+    async fn close(&self, subscription: &SubscriptionId) {
         self.say_to_hub(subscription, closing(subscription, None)).await;
     }
 
@@ -325,13 +329,15 @@ fn member(json: &str, name: &str) -> Option<String> {
 }
 
 /// The `subscription.rejected` of whatever keeps a request from being accepted, and its reason code.
-pub(crate) fn refusal(answer: Answer) -> (String, String) {
-    let (code, why) = match answer {
-        Answer::Rejected(json, code) => return (json, code),
-        Answer::Forbidden => ("authorization_denied", "This token is not for that.".to_owned()),
-        Answer::Full(why) => ("rate_limit", why),
-        Answer::Unavailable(why) => ("transport_unavailable", why),
-        Answer::Bad(why) => ("unknown", why),
+pub(crate) fn refusal(reply: &Reply) -> (String, String) {
+    let (code, why) = match reply {
+        Reply::SubscriptionRejected(rejected) => {
+            return (reply.to_json().unwrap_or_default(), rejected.reason_code.as_str().to_owned());
+        }
+        Reply::Forbidden => ("authorization_denied", "This token is not for that.".to_owned()),
+        Reply::LimitReached(limit) => ("rate_limit", limit.to_string()),
+        Reply::Unavailable(why) => ("transport_unavailable", why.to_string()),
+        Reply::Malformed(why) => ("unknown", why.to_string()),
         _ => ("unknown", "The hub cannot answer this.".to_owned()),
     };
     (rejected(code, &why), code.to_owned())
@@ -343,11 +349,11 @@ pub(crate) fn rejected(code: &str, why: &str) -> String {
 }
 
 /// A `subscription.close`, with its reason if there is one to tell.
-pub(crate) fn closing(subscription: &str, ending: Option<Ending>) -> String {
+pub(crate) fn closing(subscription: &SubscriptionId, ending: Option<Ending>) -> String {
     let (code, message) = ending.map(Ending::reason).unzip();
     let members = [
         ("type", Some(CLOSE)),
-        ("subscription_id", Some(subscription)),
+        ("subscription_id", Some(subscription.as_str())),
         ("reason_code", code),
         ("reason_message", message),
     ];

@@ -23,6 +23,7 @@ pub(crate) mod websocket;
 use std::sync::Arc;
 use std::time::Duration;
 
+use aaep::SubscriptionId;
 pub(crate) use flow::{closing, listen, refusal, rejected};
 use hub::delivery::{Frame, Reason};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
@@ -86,7 +87,7 @@ pub(crate) enum Word {
         /// Why it ends.
         ending: Ending,
         /// The subscription, if there was one.
-        subscription: Option<String>,
+        subscription: Option<SubscriptionId>,
     },
 }
 

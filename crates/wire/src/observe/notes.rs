@@ -10,19 +10,23 @@ impl Observe {
     /// Something happened in the hub.
     pub(crate) fn note(&self, note: &Note) {
         match note {
-            Note::SessionStarted(session) => record::session_started(Id(session)),
-            Note::SessionEnded(session) => record::session_ended(Id(session)),
-            Note::SubscriptionOpened(id) => record::subscription_opened(Hashed(id)),
-            Note::SubscriptionClosed(id) => record::subscription_closed(Hashed(id)),
+            Note::SessionStarted(session) => record::session_started(Id(session.as_str())),
+            Note::SessionEnded(session) => record::session_ended(Id(session.as_str())),
+            Note::SubscriptionOpened(id) => record::subscription_opened(Hashed(id.as_str())),
+            Note::SubscriptionClosed(id) => record::subscription_closed(Hashed(id.as_str())),
             Note::SubscriptionRejected(reason) => record::subscription_rejected(reason),
-            Note::QuestionAsked { token, session } => record::question_asked(Hashed(token), Id(session)),
-            Note::QuestionResolved { token, by } => record::question_resolved(Hashed(token), by),
+            Note::QuestionAsked { token, session } => {
+                record::question_asked(Hashed(token.as_str()), Id(session.as_str()))
+            }
+            Note::QuestionResolved { token, by } => {
+                record::question_resolved(Hashed(token.as_str()), by.as_str())
+            }
             Note::ReplyRefused { principal, why } => record::reply_refused(why, Hashed(principal)),
             Note::Unlawful(rules) => record::rule_broken(Rules(rules)),
-            Note::Unsaid { session, rules } => record::hub_unsaid(Id(session), Rules(rules)),
+            Note::Unsaid { session, rules } => record::hub_unsaid(Id(session.as_str()), Rules(rules)),
             Note::Full(why) => record::limit_hit(why),
             Note::Joined { listener, subscription } => {
-                record::listener_joined(listener.0, Hashed(subscription), self.listeners());
+                record::listener_joined(listener.0, Hashed(subscription.as_str()), self.listeners());
             }
             Note::Gap(listener) => record::listener_gap(listener.0),
             Note::NotStored(error) => record::storage_failed(error),

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use hub::command::{Answer, Command, Output, Request, RequestId};
+use hub::command::{Command, Output, Reply, Request, RequestId, Unavailable};
 use hub::{Core, Engine, LineId, ListenerId, Principal};
 use rustc_hash::FxHashMap;
 use seal::UnixMillis;
@@ -36,7 +36,7 @@ struct Waiting {
 
 enum Asker {
     /// Somebody who waits for this one answer.
-    Once(oneshot::Sender<Answer>),
+    Once(oneshot::Sender<Reply>),
     /// A line, which is told everything in the hub's own order.
     Line(LineId),
     /// A line on which somebody takes the turn himself, and then what is told.
@@ -105,10 +105,10 @@ impl Bridge {
     }
 
     /// Asks the hub and waits for its answer. A future that is dropped takes the question back.
-    pub async fn ask(&self, who: Principal, command: Command) -> Answer {
+    pub async fn ask(&self, who: Principal, command: Command) -> Reply {
         self.observe.said(&command);
         let (sender, answer) = oneshot::channel();
-        let gone = || Answer::Unavailable("the hub is stopping".to_owned());
+        let gone = || Reply::Unavailable(Unavailable::Stopping);
         let Some(id) = self.send(who, command, Some(Asker::Once(sender))) else { return gone() };
         let asked = Asked { bridge: self, id };
         let answer = answer.await.unwrap_or_else(|_| gone());
@@ -268,7 +268,7 @@ fn perform(
     };
     for output in outputs {
         let order = match output {
-            Output::Answer(id, answer) => {
+            Output::Reply(id, answer) => {
                 let mut waiting = waiting.lock().unwrap_or_else(PoisonError::into_inner);
                 match waiting.asked.remove(&id) {
                     Some(Asker::Once(sender)) => drop(sender.send(answer)),

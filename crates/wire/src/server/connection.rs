@@ -10,7 +10,7 @@ use crate::http::{Method, RequestReader, Response, Unread};
 use crate::listener::websocket;
 
 /// What a request comes to.
-pub(super) enum Reply {
+pub(super) enum HttpReply {
     /// An answer.
     Whole(Response),
     /// From now on the connection is a stream of events.
@@ -40,18 +40,20 @@ pub(super) async fn run(server: &Server, mut stream: impl Stream, peer: IpAddr) 
             () = reader.hung_up(&mut stream), if waits => return,
         };
         match reply {
-            Reply::Whole(response) => {
+            HttpReply::Whole(response) => {
                 let head_only = head.method == Method::Head;
                 if !say(server, &mut stream, &response, head.keep_alive, head_only).await || !head.keep_alive
                 {
                     return;
                 }
             }
-            Reply::WebSocket(upgrade) => return websocket::run(server, upgrade, stream, reader.rest).await,
-            Reply::Agent(upgrade) => return agent::run(server, upgrade, stream, reader.rest).await,
-            Reply::Compat(bare) => return bare.run(server, stream).await,
-            Reply::CompatSocket(upgrade) => return upgrade.run(server, stream, reader.rest).await,
-            Reply::Stream(listener) => return become_stream(server, stream, listener).await,
+            HttpReply::WebSocket(upgrade) => {
+                return websocket::run(server, upgrade, stream, reader.rest).await;
+            }
+            HttpReply::Agent(upgrade) => return agent::run(server, upgrade, stream, reader.rest).await,
+            HttpReply::Compat(bare) => return bare.run(server, stream).await,
+            HttpReply::CompatSocket(upgrade) => return upgrade.run(server, stream, reader.rest).await,
+            HttpReply::Stream(listener) => return become_stream(server, stream, listener).await,
         }
     }
 }

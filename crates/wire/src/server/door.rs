@@ -1,7 +1,7 @@
 //! Who is let in, and what becomes of those whose token is taken away.
 
 use hub::Principal;
-use hub::command::{Answer, Command};
+use hub::command::{Command, Reply};
 use tokio::sync::watch;
 
 use super::Server;
@@ -81,7 +81,7 @@ impl Server {
 
     async fn tell_hub(&self, principals: Vec<Principal>) {
         // What cannot be written down now is of no use to anybody: nobody else is let in, and all connections have ended.
-        let _: Answer = self.bridge.ask(Principal::anybody(), Command::Know { principals }).await;
+        let _: Reply = self.bridge.ask(Principal::anybody(), Command::Know { principals }).await;
     }
 
     /// Ends when this one's token holds no more.

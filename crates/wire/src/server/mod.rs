@@ -29,7 +29,7 @@ pub(crate) use connection::STREAM_HEAD;
 pub use door::{Changed, Door};
 use hub::Principal;
 pub use routes::clock;
-pub(crate) use routes::{check_origin, no_token, response};
+pub(crate) use routes::{check_origin, no_token, not_found, response};
 pub(crate) use stream::{hung_up, written};
 use tokio::net::TcpListener;
 pub use told::Told;

@@ -4,11 +4,12 @@ use std::net::IpAddr;
 
 use aaep::json::Writer;
 use aaep::rule::Finding;
-use hub::command::{Answer, Command};
+use aaep::{ReplyToken, SessionId, SubscriptionId};
+use hub::command::{Command, Reply};
 use hub::{Principal, Role};
 use seal::UnixMillis;
 
-use super::connection::Reply;
+use super::connection::HttpReply;
 use super::{Door, Server, assets, sign_in};
 use crate::agent;
 use crate::compat;
@@ -17,28 +18,28 @@ use crate::listener::websocket::Upgrade;
 use crate::listener::{refusal, rejected};
 use crate::observe::Exposition;
 
-pub(super) async fn answer(server: &Server, head: &Head, body: Vec<u8>, peer: IpAddr) -> Reply {
+pub(super) async fn answer(server: &Server, head: &Head, body: Vec<u8>, peer: IpAddr) -> HttpReply {
     let asked = server.bridge.observe().request(head, server.handler(head).map(|(path, _)| *path));
-    let reply = routed(server, head, body, peer).await.unwrap_or_else(Reply::Whole);
+    let reply = routed(server, head, body, peer).await.unwrap_or_else(HttpReply::Whole);
     asked.answered(match &reply {
-        Reply::Whole(response) => response.status.line().0,
-        Reply::Stream(_) | Reply::Compat(_) => 200,
-        Reply::WebSocket(_) | Reply::Agent(_) | Reply::CompatSocket(_) => 101,
+        HttpReply::Whole(response) => response.status.line().0,
+        HttpReply::Stream(_) | HttpReply::Compat(_) => 200,
+        HttpReply::WebSocket(_) | HttpReply::Agent(_) | HttpReply::CompatSocket(_) => 101,
     });
     reply
 }
 
-async fn routed(server: &Server, head: &Head, body: Vec<u8>, peer: IpAddr) -> Result<Reply, Response> {
+async fn routed(server: &Server, head: &Head, body: Vec<u8>, peer: IpAddr) -> Result<HttpReply, Response> {
     check_origin(&server.hosts, server.tls.is_some(), head)?;
     no_token(head)?;
     if let Some(asset) = assets::answer(&server.assets, head) {
-        return asset.map(Reply::Whole);
+        return asset.map(HttpReply::Whole);
     }
     let parts: Vec<&str> = head.path.split('/').skip(1).collect();
-    let whole = |response| Ok(Reply::Whole(response));
+    let whole = |response| Ok(HttpReply::Whole(response));
     match (head.method, parts.as_slice()) {
         (Method::Get | Method::Head, ["healthz"]) => {
-            return health(server, head).map(Reply::Whole);
+            return health(server, head).map(HttpReply::Whole);
         }
         (Method::Get | Method::Head, [".well-known", "aaep-manifest.json"]) => {
             none(head)?;
@@ -63,13 +64,13 @@ async fn routed(server: &Server, head: &Head, body: Vec<u8>, peer: IpAddr) -> Re
         _ => refused,
     })?;
     if let (Method::Get | Method::Head, ["metrics"]) = (head.method, parts.as_slice()) {
-        return metrics(server, head, &who).map(Reply::Whole);
+        return metrics(server, head, &who).map(HttpReply::Whole);
     }
     if let Some(routed) = compat::route(server, head, &parts, &body, &who).await? {
         return Ok(match routed {
-            compat::Routed::Whole(response) => Reply::Whole(response),
-            compat::Routed::Stream(stream) => Reply::Compat(stream),
-            compat::Routed::Socket(upgrade) => Reply::CompatSocket(upgrade),
+            compat::Routed::Whole(response) => HttpReply::Whole(response),
+            compat::Routed::Stream(stream) => HttpReply::Compat(stream),
+            compat::Routed::Socket(upgrade) => HttpReply::CompatSocket(upgrade),
         });
     }
     if let (Method::Post, Some((_, handler))) = (head.method, server.handler(head)) {
@@ -81,12 +82,12 @@ async fn routed(server: &Server, head: &Head, body: Vec<u8>, peer: IpAddr) -> Re
         (Method::Get, ["aaep", "v1", "events"]) => return attach(server, head, who).await,
         (Method::Get, ["aaep", "v1", "ws"]) => {
             none(head)?;
-            return Upgrade::asked(head, who).map(Reply::WebSocket);
+            return Upgrade::asked(head, who).map(HttpReply::WebSocket);
         }
         (Method::Post, ["aaep", "v1", "subscriptions"]) => {
             none(head)?;
             let subscribe = Command::Subscribe { text: text(body)? };
-            return whole(subscribed(server.bridge.ask(who, subscribe).await));
+            return whole(subscribed(&server.bridge.ask(who, subscribe).await));
         }
         (Method::Post, ["aaep", "v1", "replies"]) => {
             none(head)?;
@@ -96,7 +97,7 @@ async fn routed(server: &Server, head: &Head, body: Vec<u8>, peer: IpAddr) -> Re
         }
         (Method::Get, ["agent", "v1", "ws"]) => {
             none(head)?;
-            return agent::Upgrade::asked(head, who).map(Reply::Agent);
+            return agent::Upgrade::asked(head, who).map(HttpReply::Agent);
         }
         (Method::Post, ["agent", "v1", "sessions"]) => {
             none(head)?;
@@ -104,7 +105,7 @@ async fn routed(server: &Server, head: &Head, body: Vec<u8>, peer: IpAddr) -> Re
         }
         (Method::Post, ["agent", "v1", "sessions", session, "events"]) => {
             none(head)?;
-            let (session, text) = ((*session).to_owned(), text(body)?);
+            let (text, session) = (text(body)?, session_id(session)?);
             let many = head.media_type().as_deref() == Some("application/x-ndjson");
             let lines = || text.lines().filter(|line| !line.trim().is_empty()).map(str::to_owned).collect();
             let events = if many { lines() } else { vec![text.clone()] };
@@ -120,15 +121,15 @@ async fn routed(server: &Server, head: &Head, body: Vec<u8>, peer: IpAddr) -> Re
             let (complete, stays) = (flag("complete")?, flag("stays")?);
             let [output_id, language, content_type] =
                 ["output_id", "language", "content_type"].map(|name| query.get(name).map(str::to_owned));
-            let (session, text) = ((*session).to_owned(), text(body)?);
+            let (text, session) = (text(body)?, session_id(session)?);
             let output =
                 Command::Output { session, output_id, text, language, content_type, complete, stays, key };
             (output, Status::Ok)
         }
         (Method::Post, ["agent", "v1", "sessions", session, kind @ ("confirmations" | "clarifications")]) => {
             none(head)?;
-            let (session, clarify) = ((*session).to_owned(), *kind == "clarifications");
-            (Command::Ask { session, text: text(body)?, clarify, key }, Status::Created)
+            let (text, session, clarify) = (text(body)?, session_id(session)?, *kind == "clarifications");
+            (Command::Ask { session, text, clarify, key }, Status::Created)
         }
         (Method::Get, ["agent", "v1", "sessions", session, "replies", token]) => {
             let query = query(head, &["wait"])?;
@@ -139,12 +140,12 @@ async fn routed(server: &Server, head: &Head, body: Vec<u8>, peer: IpAddr) -> Re
                 .map_err(|_| Response::problem(Status::BadRequest, "wait is a number of seconds."))?;
             let longest = server.limits.longest_wait.as_secs();
             let until = clock().saturating_add(i64::try_from(seconds.min(longest) * 1000).unwrap_or(0));
-            let (session, token) = ((*session).to_owned(), (*token).to_owned());
+            let (session, token) = (session_id(session)?, reply_token(token)?);
             (Command::Wait { session, token, until }, Status::Ok)
         }
         (Method::Delete, ["agent", "v1", "sessions", session, "replies", token]) => {
             none(head)?;
-            (Command::Withdraw { session: (*session).to_owned(), token: (*token).to_owned() }, Status::Ok)
+            (Command::Withdraw { session: session_id(session)?, token: reply_token(token)? }, Status::Ok)
         }
         (
             _,
@@ -159,11 +160,11 @@ async fn routed(server: &Server, head: &Head, body: Vec<u8>, peer: IpAddr) -> Re
     };
     if let Command::Wait { .. } = command {
         return tokio::select! {
-            answer = server.bridge.ask(who.clone(), command) => whole(response(answer, made)),
+            answer = server.bridge.ask(who.clone(), command) => whole(response(&answer, made)),
             () = server.dismissed(&who) => Err(unknown()),
         };
     }
-    whole(response(server.bridge.ask(who, command).await, made))
+    whole(response(&server.bridge.ask(who, command).await, made))
 }
 
 /// Whether the hub is alive; with `?ready`, whether it can do its work.
@@ -213,7 +214,7 @@ pub fn clock() -> UnixMillis {
     std::time::SystemTime::now().into()
 }
 
-async fn attach(server: &Server, head: &Head, who: Principal) -> Result<Reply, Response> {
+async fn attach(server: &Server, head: &Head, who: Principal) -> Result<HttpReply, Response> {
     let query = query(head, &["subscription_id", "last_event_id"])?;
     if !head.accepts("text/event-stream") {
         return Err(Response::problem(Status::NotAcceptable, "This address gives text/event-stream."));
@@ -224,13 +225,13 @@ async fn attach(server: &Server, head: &Head, who: Principal) -> Result<Reply, R
     let last = head.header("last-event-id").or_else(|| query.get("last_event_id"));
     let listener = server.bridge.new_listener();
     let command = Command::Attach {
-        subscription: subscription.to_owned(),
+        subscription: SubscriptionId::parse(subscription).map_err(|_| not_found())?,
         last_event_id: last.map(str::to_owned),
         listener,
     };
     match server.bridge.ask(who, command).await {
-        Answer::Done => Ok(Reply::Stream(listener)),
-        other => Err(response(other, Status::Ok)),
+        Reply::Done => Ok(HttpReply::Stream(listener)),
+        other => Err(response(&other, Status::Ok)),
     }
 }
 
@@ -305,56 +306,59 @@ fn none(head: &Head) -> Result<(), Response> {
     query(head, &[]).map(|_| ())
 }
 
-fn not_found() -> Response {
+pub(crate) fn not_found() -> Response {
     Response::problem(Status::NotFound, "There is nothing here for you.")
 }
 
-/// An answer of the hub as HTTP gives it.
-pub(crate) fn response(answer: Answer, made: Status) -> Response {
-    match answer {
-        Answer::Accepted(json) => {
-            let location = made == Status::Created;
-            let id = subscription_of(&json);
-            let response = Response::new(made).json(json);
-            match id.filter(|_| location) {
-                Some(id) => response.header("Location", &format!("/aaep/v1/events?subscription_id={id}")),
-                None => response,
-            }
+/// The session that an address names; what is no id names none.
+fn session_id(text: &str) -> Result<SessionId, Response> {
+    SessionId::parse(text).map_err(|_| not_found())
+}
+
+fn reply_token(text: &str) -> Result<ReplyToken, Response> {
+    ReplyToken::parse(text).map_err(|_| not_found())
+}
+
+/// A reply of the hub as HTTP gives it.
+pub(crate) fn response(reply: &Reply, made: Status) -> Response {
+    let status = match reply {
+        Reply::Done => return Response::new(Status::NoContent),
+        Reply::Unlawful(findings) => return unlawful(findings),
+        Reply::Malformed(why) => return Response::problem(Status::BadRequest, &why.to_string()),
+        Reply::NotFound => return not_found(),
+        Reply::Forbidden => return Response::problem(Status::Forbidden, "This token is not for that."),
+        Reply::Conflict => {
+            return Response::problem(Status::Conflict, "This Idempotency-Key was used for something else.");
         }
-        Answer::Rejected(json, code) => Response::new(rejection(&code)).json(json),
-        Answer::Done => Response::new(Status::NoContent),
-        Answer::Made(json) => Response::new(made).json(json),
-        Answer::Found(json) => Response::new(Status::Ok).json(json),
-        Answer::Unlawful(findings) => unlawful(&findings),
-        Answer::Bad(why) => Response::problem(Status::BadRequest, &why),
-        Answer::NotFound => not_found(),
-        Answer::Forbidden => Response::problem(Status::Forbidden, "This token is not for that."),
-        Answer::Conflict => {
-            Response::problem(Status::Conflict, "This Idempotency-Key was used for something else.")
+        Reply::LimitReached(limit) => return Response::problem(Status::TooManyRequests, &limit.to_string()),
+        Reply::Unavailable(why) => return Response::problem(Status::Unavailable, &why.to_string()),
+        Reply::SubscriptionRejected(rejected) => rejection(rejected.reason_code.as_str()),
+        Reply::Subscribed(_) | Reply::SessionStarted { .. } | Reply::QuestionOpened { .. } => made,
+        _ => Status::Ok,
+    };
+    let Some(json) = reply.to_json() else {
+        return Response::problem(Status::InternalError, "The hub answered something unknown.");
+    };
+    let response = Response::new(status).json(json);
+    match reply {
+        Reply::Subscribed(accepted) if made == Status::Created => {
+            let location = format!("/aaep/v1/events?subscription_id={}", accepted.subscription_id);
+            response.header("Location", &location)
         }
-        Answer::Full(why) => Response::problem(Status::TooManyRequests, &why),
-        Answer::Unavailable(why) => Response::problem(Status::Unavailable, &why),
-        _ => Response::problem(Status::InternalError, "The hub answered something unknown."),
+        _ => response,
     }
 }
 
 /// Every request is answered in AAEP's own words (C-E5).
-fn subscribed(answer: Answer) -> Response {
-    if let Answer::Accepted(_) = answer {
-        return response(answer, Status::Created);
+fn subscribed(reply: &Reply) -> Response {
+    if let Reply::Subscribed(_) = reply {
+        return response(reply, Status::Created);
     }
-    let malformed = matches!(answer, Answer::Bad(_));
-    let (json, code) = refusal(answer);
-    let status = if malformed { Status::BadRequest } else { rejection(&code) };
+    let (json, code) = refusal(reply);
+    let status = if matches!(reply, Reply::Malformed(_)) { Status::BadRequest } else { rejection(&code) };
     let refused = Response::new(status).json(json);
     // There is no telling when there is room again; a minute is soon enough to ask.
     if status == Status::TooManyRequests { refused.header("Retry-After", "60") } else { refused }
-}
-
-fn subscription_of(accepted: &str) -> Option<String> {
-    let mut tape = aaep::json::Tape::default();
-    let doc = tape.read(accepted).ok()?;
-    Some(doc.root().member("subscription_id")?.text()?.into_owned())
 }
 
 /// C-E5

@@ -4,13 +4,13 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
-use hub::command::{Answer, Notice, RequestId};
+use hub::command::{Notice, Reply, RequestId};
 
 /// What is told on a line.
 #[derive(Debug)]
 pub enum Told {
     /// An answer, to what was asked under this name.
-    Answer(RequestId, Answer),
+    Answer(RequestId, Reply),
     /// Something that nobody asked for.
     Notice(Notice),
 }
@@ -102,7 +102,7 @@ mod tests {
     }
 
     fn answer(number: u64) -> Told {
-        Told::Answer(RequestId(number), Answer::Done)
+        Told::Answer(RequestId(number), Reply::Done)
     }
 
     fn number(told: &Poll<Option<Told>>) -> Option<u64> {
