@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::stage::{Log, cargo, printed, root};
+use crate::stage::{Log, cargo, in_parallel, printed, root};
 
 /// The targets in `fuzz/`.
 const TARGETS: [&str; 6] = ["parser", "validator", "session", "envelope", "asp_session", "listener"];
@@ -31,8 +31,8 @@ const FLAGS: [&str; 9] = [
 /// Fuzzes every target. A crash stays in `fuzz/artifacts/TARGET`.
 pub(crate) fn run(log: &Log, runs: u64) -> Result<(), String> {
     let programs = build(log)?;
-    let failed: Vec<String> =
-        TARGETS.iter().filter_map(|target| fuzz(log, &programs, target, runs).err()).collect();
+    let results = in_parallel(&TARGETS, |target| fuzz(log, &programs, target, runs));
+    let failed: Vec<String> = results.into_iter().filter_map(Result::err).collect();
     if failed.is_empty() { Ok(()) } else { Err(failed.join("; ")) }
 }
 

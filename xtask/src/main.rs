@@ -102,32 +102,42 @@ fn main() -> ExitCode {
     plan.run()
 }
 
+/// Everything. The build comes before all else that computes, so that the stages that wait in real time start early and run beside
+/// the rest.
 fn test(plan: &mut Plan<'_>) {
     plan.add("packages", Lane::RealTime, &[], setup::packages);
-    compute(plan);
-    plan.cargo("documentation", &["toolchain"], &DOCUMENTATION);
-    rules(plan, 1);
-    fuzz(plan, fuzz::RUNS);
     plan.add("page", Lane::RealTime, &[], page::run);
-    plan.add("web subscriber", Lane::RealTime, &["build"], interop::web_subscriber);
     plan.add("browser", Lane::RealTime, &["build"], browser::run);
+    plan.add("web subscriber", Lane::RealTime, &["build"], interop::web_subscriber);
     plan.add("hear", Lane::RealTime, &["build"], hear::check);
     plan.add("interop", Lane::RealTime, &["build"], interop::run);
     plan.add("speech", Lane::RealTime, &["build"], speech::run);
+
+    plan.add("toolchain", Lane::Compute, &[], setup::toolchain);
+    plan.cargo("format", &["toolchain"], &FORMAT);
+    plan.add("build", Lane::Compute, &[], programs::build);
+    plan.cargo("clippy", &["toolchain"], &CLIPPY);
+    tests(plan);
+    plan.cargo("documentation", &[], &DOCUMENTATION);
+    plan.cargo("default features", &[], &["check", "--locked", "-p", "sayso"]);
+    plan.cargo("no features", &[], &["check", "--locked", "-p", "sayso", "--no-default-features"]);
+    rules(plan, 1);
+    fuzz(plan, fuzz::RUNS);
 }
 
+/// What finds most mistakes soonest.
 fn quick(plan: &mut Plan<'_>) {
     plan.add("packages", Lane::RealTime, &[], setup::programs);
-    compute(plan);
     plan.add("page", Lane::RealTime, &[], page::run);
-}
 
-/// The stages that both runs have.
-fn compute(plan: &mut Plan<'_>) {
     plan.add("toolchain", Lane::Compute, &[], setup::toolchain);
     plan.cargo("format", &["toolchain"], &FORMAT);
     plan.cargo("clippy", &["toolchain"], &CLIPPY);
     plan.add("build", Lane::Compute, &[], programs::build);
+    tests(plan);
+}
+
+fn tests(plan: &mut Plan<'_>) {
     plan.cargo("tests", &["build", "packages"], &TESTS);
     plan.add("oracle", Lane::Compute, &["build"], oracle::run);
     plan.add("conformance", Lane::Compute, &[], |_| conformance::check());

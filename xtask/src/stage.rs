@@ -8,6 +8,7 @@ use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
@@ -278,6 +279,27 @@ pub(crate) fn cargo() -> Command {
     cargo
 }
 
+/// Does the same work for each item, on as many threads as there are processors; results are in the order of the items.
+pub(crate) fn in_parallel<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
+    let (next, work) = (&AtomicUsize::new(0), &work);
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let mut results: Vec<(usize, R)> = std::thread::scope(|scope| {
+        let run = || {
+            let take = || next.fetch_add(1, Ordering::Relaxed);
+            std::iter::from_fn(|| Some(take()).and_then(|at| Some((at, work(items.get(at)?))))).collect()
+        };
+        let threads: Vec<_> = (0..threads).map(|_| scope.spawn(run)).collect();
+        threads
+            .into_iter()
+            .flat_map(|thread| -> Vec<_> {
+                thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+            })
+            .collect()
+    });
+    results.sort_by_key(|(at, _)| *at);
+    results.into_iter().map(|(_, result)| result).collect()
+}
+
 /// What a command prints, if it succeeds.
 pub(crate) fn printed(command: &mut Command) -> Result<String, String> {
     let output = command.output().map_err(|error| format!("{} could not be run: {error}", name(command)))?;
@@ -341,6 +363,12 @@ mod tests {
         let results: Vec<_> = reports.iter().map(|report| (report.name.as_str(), &report.result)).collect();
         let needs = Err("it needs `first`, which failed".to_owned());
         assert_eq!(results, [("first", &Err("broken".to_owned())), ("second", &needs)]);
+    }
+
+    #[test]
+    fn work_on_several_threads_keeps_the_order_of_its_items() {
+        let items: Vec<usize> = (0..100).collect();
+        assert_eq!(in_parallel(&items, |item| item * 2), items.iter().map(|item| item * 2).collect::<Vec<_>>());
     }
 
     #[test]

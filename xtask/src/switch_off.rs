@@ -6,18 +6,16 @@ use std::process::Command;
 use aaep::rule::Rule;
 
 use crate::programs;
-use crate::stage::Log;
+use crate::stage::{Log, in_parallel};
 
 /// Runs every `step`th rule's cases with `--ignore` for that rule, and demands that all of them fail.
 pub(crate) fn run(log: &Log, step: usize) -> Result<(), String> {
     let rules: Vec<Rule> = Rule::all().step_by(step).collect();
     let test = programs::test(log, "rules")?;
-    let mut green = Vec::new();
-    for rule in &rules {
-        if !goes_red(&test, rule.id())? {
-            green.push(rule.id());
-        }
-    }
+    let red: Vec<bool> =
+        in_parallel(&rules, |rule| goes_red(&test, rule.id())).into_iter().collect::<Result<_, _>>()?;
+    let green: Vec<&str> =
+        rules.iter().zip(red).filter(|(_, red)| !red).map(|(rule, _)| rule.id()).collect();
     log.say(&format!("{} of {} rules switched off, one at a time", rules.len(), Rule::all().count()));
     if green.is_empty() {
         Ok(())
