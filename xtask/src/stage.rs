@@ -368,7 +368,10 @@ mod tests {
     #[test]
     fn work_on_several_threads_keeps_the_order_of_its_items() {
         let items: Vec<usize> = (0..100).collect();
-        assert_eq!(in_parallel(&items, |item| item * 2), items.iter().map(|item| item * 2).collect::<Vec<_>>());
+        assert_eq!(
+            in_parallel(&items, |item| item * 2),
+            items.iter().map(|item| item * 2).collect::<Vec<_>>()
+        );
     }
 
     #[test]

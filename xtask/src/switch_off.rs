@@ -14,8 +14,7 @@ pub(crate) fn run(log: &Log, step: usize) -> Result<(), String> {
     let test = programs::test(log, "rules")?;
     let red: Vec<bool> =
         in_parallel(&rules, |rule| goes_red(&test, rule.id())).into_iter().collect::<Result<_, _>>()?;
-    let green: Vec<&str> =
-        rules.iter().zip(red).filter(|(_, red)| !red).map(|(rule, _)| rule.id()).collect();
+    let green: Vec<&str> = rules.iter().zip(red).filter(|(_, red)| !red).map(|(rule, _)| rule.id()).collect();
     log.say(&format!("{} of {} rules switched off, one at a time", rules.len(), Rule::all().count()));
     if green.is_empty() {
         Ok(())

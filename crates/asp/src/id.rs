@@ -82,8 +82,9 @@ fn uuid7(now: UnixMillis, random: &mut impl Random) -> [u8; 16] {
 fn write_uuid(f: &mut fmt::Formatter<'_>, bytes: &[u8; 16]) -> fmt::Result {
     let mut digits = [0; 32];
     let digits = HEXLOWER.encode_mut_str(bytes, &mut digits);
-    let [a, b, c, d, e] = [0..8, 8..12, 12..16, 16..20, 20..32].map(|part| &digits[part]);
-    write!(f, "{a}-{b}-{c}-{d}-{e}")
+    let [time, time_end, version, variant, random] =
+        [0..8, 8..12, 12..16, 16..20, 20..32].map(|part| &digits[part]);
+    write!(f, "{time}-{time_end}-{version}-{variant}-{random}")
 }
 
 macro_rules! names {

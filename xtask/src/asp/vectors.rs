@@ -135,7 +135,7 @@ fn draft(body: Body, number: u8, previous_hash: Digest) -> Result<Draft, String>
     Ok(Draft {
         message_id: MessageId::generate(at, &mut fill),
         session_id: SessionId::generate(UnixMillis::new(1_767_603_600_000), &mut |bytes: &mut [u8]| {
-            bytes.fill(0x77)
+            bytes.fill(0x77);
         }),
         sequence_number: u64::from(number),
         timestamp: Timestamp::from_unix_millis(at).ok_or("no such time")?,
