@@ -1,5 +1,7 @@
 //! Events out of what an agent says: the type and payload are its own, the envelope is the hub's.
 
+use std::borrow::Cow;
+
 use aaep::check::is_of_both_directions;
 use aaep::event::{EventType, State};
 use aaep::json::{Kept, Kind, Scribe, Value};
@@ -12,6 +14,8 @@ pub(crate) struct Stamp<'s> {
     pub(crate) session_id: &'s str,
     pub(crate) timestamp: &'s str,
     pub(crate) producer: &'s Kept,
+    /// The question that is asked, if it is one: its type and its token are the hub's.
+    pub(crate) question: Option<(&'s EventType, &'s str)>,
     /// The session's own localization hints, for events that bring none.
     pub(crate) hints: Option<&'s Kept>,
     /// The state that the session is in, for state changes that do not say what they leave.
@@ -45,7 +49,11 @@ pub(crate) fn event(
     out: &mut Scribe,
 ) -> Result<bool, NotAnEvent> {
     let brought = Brought::of(said);
-    let kind = brought.kind.and_then(|kind| kind.text()).ok_or(NotAnEvent::Form)?;
+    let kind = match stamp.question {
+        Some((kind, _)) => Some(Cow::Borrowed(kind.as_str())),
+        None => brought.kind.and_then(|kind| kind.text()),
+    };
+    let kind = kind.ok_or(NotAnEvent::Form)?;
     if let Some(name) = brought.ours {
         return Err(NotAnEvent::Ours(name));
     }
@@ -86,6 +94,9 @@ pub(crate) fn event(
     if let (EventType::StateChanged, false, Some(state)) = (&event_type, brought.from_state, stamp.state) {
         out.plain_key("from_state");
         out.text(state.as_str());
+    }
+    if let Some((_, token)) = stamp.question {
+        out.plain("reply_token", token);
     }
     for (key, value) in said.members() {
         let name = key.text().unwrap_or_default();
@@ -295,6 +306,7 @@ mod tests {
             session_id: "sess_1",
             timestamp: "2026-05-24T14:22:11.000Z",
             producer: &producer,
+            question: None,
             hints: Some(&hints),
             state: Some(&State::Thinking),
         };

@@ -1,12 +1,13 @@
 //! Questions: asked, answered, waited for.
 
-use aaep::consent::{Action, Answer as Said, By, Decided, NotAsked, Outcome, Resolution, Status};
-use aaep::event::{Event, State};
+use aaep::consent::{Action, Answer as Given, By, Decided, NotAsked, Outcome, Resolution, Status};
+use aaep::event::{Event, EventType, State};
 use aaep::json::{Kind, Tape, Writer};
 use aaep::rule::Finding;
 use aaep::{ReplyToken, SessionId, SubscriptionId};
 use seal::{Digest, UnixMillis};
 
+use super::publish::Said;
 use super::told::{self, Told};
 use super::tongues::{self, End};
 use super::{After, Core, Write};
@@ -77,12 +78,15 @@ impl Core {
             (None, Some(_)) => return Err(Malformed::NoTool.into()),
             (None, None) => None,
         };
-        let said = question(&root, clarify, &token);
+        let kind = if clarify { EventType::AwaitingClarification } else { EventType::AwaitingConfirmation };
+        let extra = binding.as_deref().map(|json| (SAYSO_EXTENSION, json));
+        let said =
+            Said { doc: &doc, question: Some((&kind, &token)), extra: extra.as_slice(), by_agent: false };
         let mut savepoint = self.savepoint(true);
         if let Some(live) = self.sessions.get(session) {
             savepoint.keep(live);
         }
-        let asked = self.stage_question(session, &said, binding.as_deref(), now);
+        let asked = self.stage_question(session, &said, now);
         match asked {
             Ok(deadline) => Ok((token, deadline)),
             Err(answer) => {
@@ -95,8 +99,7 @@ impl Core {
     fn stage_question(
         &mut self,
         session: &SessionId,
-        said: &str,
-        binding: Option<&str>,
+        said: &Said<'_>,
         now: UnixMillis,
     ) -> Result<UnixMillis, Reply> {
         let waits = self.sessions.get(session).is_some_and(|live| *live.state() == State::AwaitingInput);
@@ -104,8 +107,7 @@ impl Core {
             let words = [(SAYSO_EXTENSION, told::HUBS_WORDS)];
             self.emit_one(session, &tongues::state(None, &State::AwaitingInput), &words, now)?;
         }
-        let extra: Vec<_> = binding.map(|json| (SAYSO_EXTENSION, json)).into_iter().collect();
-        self.emit_one(session, said, &extra, now)?;
+        self.emit_doc(session, said, None, now)?;
         let Some(After::Event { heard, agent, person }) = self.staged.after.last() else {
             return Err(Reply::NotFound);
         };
@@ -218,7 +220,7 @@ impl Core {
         let said = told::resolution(resolution, &to);
         // What was meant is no decision; that it was said is what listeners are told (decision 15).
         let decision = match &resolution.answer {
-            Said::Decision(_) => format!(r#""decision":"{}","#, answer_word(&resolution.answer)),
+            Given::Decision(_) => format!(r#""decision":"{}","#, answer_word(&resolution.answer)),
             _ => String::new(),
         };
         let told = format!(
@@ -334,27 +336,6 @@ impl Core {
         let answered = self.waits.take_answered();
         outputs.extend(answered.into_iter().map(|(request, answer)| Output::Reply(request, answer)));
     }
-}
-
-fn question(root: &aaep::json::Value<'_>, clarify: bool, token: &ReplyToken) -> String {
-    let mut writer = Writer::default();
-    writer.open_object();
-    writer.key("type");
-    writer.text(if clarify {
-        "aaep:agent.awaiting.clarification"
-    } else {
-        "aaep:agent.awaiting.confirmation"
-    });
-    writer.key("reply_token");
-    writer.text(token.as_str());
-    for (name, value) in root.members() {
-        if !["type", "reply_token", "tool", "arguments"].iter().any(|ours| name.is(ours)) {
-            writer.key(&name.text().unwrap_or_default());
-            writer.raw(value.source());
-        }
-    }
-    writer.close_object();
-    writer.finish()
 }
 
 /// What ties a question to its call, in sayso's own extension.

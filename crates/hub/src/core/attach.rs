@@ -363,6 +363,7 @@ impl Core {
             session_id: session.as_str(),
             timestamp: &timestamp,
             producer: &live.producer,
+            question: None,
             hints: None,
             state: None,
         };

@@ -172,36 +172,54 @@ impl Core {
         savepoint: Option<&mut Savepoint>,
         now: UnixMillis,
     ) -> Result<Arc<str>, Reply> {
+        let mut tape = std::mem::take(&mut self.room.said);
+        let said = Said { doc: &tape.read(said)?, question: None, extra, by_agent };
+        let id = self.emit_doc(session, &said, savepoint, now)?;
+        self.room.said = tape;
+        Ok(id)
+    }
+
+    /// Stages one event that was read already.
+    pub(super) fn emit_doc(
+        &mut self,
+        session: &SessionId,
+        said: &Said<'_>,
+        savepoint: Option<&mut Savepoint>,
+        now: UnixMillis,
+    ) -> Result<Arc<str>, Reply> {
         let id = self.new_id("evt_", now);
         let Some(live) = self.sessions.get_mut(session) else { return Err(Reply::NotFound) };
         // A clock that goes back does not take the session's stamps with it (§3.2.5).
         let at = now.max(live.stamped);
-        let mut tape = std::mem::take(&mut self.room.said);
         let mut event = std::mem::take(&mut self.room.event);
         let timestamp = self.room.stamp(at);
-        let doc = tape.read(said)?;
         let stamp = Stamp {
             event_id: &id,
             session_id: session.as_str(),
             timestamp,
             producer: &live.producer,
+            question: said.question.map(|(kind, token)| (kind, token.as_str())),
             hints: live.hints.as_ref(),
             state: Some(live.state()),
         };
         // What binds a call to its question stands beside the payload, and is not told to listeners.
-        let root = doc.root();
-        let kind = doc.type_value().and_then(|kind| Some(EventType::of(&kind.text()?)));
+        let root = said.doc.root();
+        let kind = said.doc.type_value().and_then(|kind| Some(EventType::of(&kind.text()?)));
         // What is only published could not be answered.
-        if by_agent
+        if said.by_agent
             && matches!(kind, Some(EventType::AwaitingConfirmation | EventType::AwaitingClarification))
         {
             return Err(Malformed::QuestionPublished.into());
         }
-        let is_call = kind == Some(EventType::ToolInvoked);
+        let is_call = said.question.is_none() && kind == Some(EventType::ToolInvoked);
         let of_call = |name| if is_call { root.member(name) } else { None };
         let token = of_call("reply_token").and_then(|token| ReplyToken::parse(&token.text()?).ok());
         let arguments = of_call("arguments").map(|arguments| arguments.source());
-        let hidden: &[&str] = if is_call { &["reply_token", "arguments"] } else { &[] };
+        let hidden: &[&str] = match said.question {
+            Some(_) => &["reply_token", "tool", "arguments"],
+            None if is_call => &["reply_token", "arguments"],
+            None => &[],
+        };
         let bound = match (of_call("tool").and_then(|tool| tool.text()), arguments) {
             (Some(tool), Some(arguments)) => {
                 let action = Action::new(&tool, arguments).map_err(Malformed::Action)?;
@@ -209,14 +227,14 @@ impl Core {
             }
             _ => None,
         };
-        let mut added = extra.to_vec();
+        let mut added = said.extra.to_vec();
         added.extend(bound.iter().map(|json| (SAYSO_EXTENSION, json.as_str())));
         let critical = compose::event(&root, &stamp, &added, hidden, &mut event).map_err(Malformed::Event)?;
         let doc = event.doc()?;
         let new = New { id: &id, doc, critical, token: token.as_ref(), arguments };
         let owner = self.stage(session, &new, savepoint, now)?;
         let body = event.take(self.room.texts.pop());
-        (self.room.said, self.room.event) = (tape, event);
+        self.room.event = event;
         self.staged.writes.push(Write::Event {
             position: self.position,
             session: owner,
@@ -331,6 +349,16 @@ impl Core {
         self.forget_session(session);
         self.tell_session_end(session);
     }
+}
+
+/// An event without its envelope.
+pub(super) struct Said<'s> {
+    pub(super) doc: &'s Doc<'s>,
+    /// The type and the token of a question, which are the hub's to set.
+    pub(super) question: Option<(&'s EventType, &'s ReplyToken)>,
+    /// Members that the hub adds.
+    pub(super) extra: &'s [(&'s str, &'s str)],
+    pub(super) by_agent: bool,
 }
 
 /// A whole event that is to be judged.
