@@ -19,5 +19,6 @@ mod recordings;
 mod replay;
 mod schema;
 mod serve;
+mod test_files;
 mod usage;
 mod validate;

@@ -61,6 +61,18 @@ pub fn sayso_fed(arguments: &[&str], feed: impl FnOnce(&mut dyn Write) -> io::Re
     })
 }
 
+/// Makes a token and adds it to a file.
+pub fn token(file: &str, rest: &[&str]) -> String {
+    let made = command(&["token", "new", "--tokens", file]).args(rest).output().unwrap();
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    String::from_utf8(made.stdout).unwrap().trim().to_owned()
+}
+
+/// Sends a signal, such as `-TERM`, to a process.
+pub fn signal(process: &str, signal: &str) {
+    assert!(Command::new("kill").args([signal, process]).status().unwrap().success());
+}
+
 /// What every run keeps: an exit code that was promised, text in UTF-8, and no panic.
 pub fn ended(output: std::process::Output) -> Finished {
     let out = String::from_utf8(output.stdout).unwrap();

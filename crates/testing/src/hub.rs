@@ -132,7 +132,7 @@ impl Hub {
     }
 
     pub fn signal(&self, signal: &str) {
-        assert!(Command::new("kill").args([signal, &self.id()]).status().unwrap().success());
+        crate::cli::signal(&self.id(), signal);
     }
 
     /// Waits for its end; its exit code, unless a signal ended it.

@@ -15,6 +15,16 @@ use crate::http::Client;
 /// Nothing takes longer that comes at all.
 const PATIENCE: Duration = Duration::from_mins(2);
 
+/// The keyboard and screen of a new pseudo-terminal, and the path under which a program opens it.
+pub fn pseudo_terminal() -> (File, String) {
+    // Processes that other tests start meanwhile must not keep it open.
+    let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
+    grantpt(&master).unwrap();
+    unlockpt(&master).unwrap();
+    let path = ptsname(&master, Vec::new()).unwrap().into_string().unwrap();
+    (File::from(master), path)
+}
+
 /// `sayso listen` in a pseudo-terminal of its own, which does not echo.
 pub struct Person {
     child: Child,
@@ -42,10 +52,7 @@ impl Person {
         arguments: &[&str],
         with: impl FnOnce(&mut Command) -> &mut Command,
     ) -> Self {
-        let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
-        grantpt(&master).unwrap();
-        unlockpt(&master).unwrap();
-        let name = ptsname(&master, Vec::new()).unwrap().into_string().unwrap();
+        let (master, name) = pseudo_terminal();
         let terminal = || File::options().read(true).write(true).open(&name).unwrap();
         let slave = terminal();
         let mut modes = tcgetattr(&slave).unwrap();
@@ -59,7 +66,7 @@ impl Person {
         // The parent's copies of the terminal would keep its end from being seen.
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         let (tell, screen) = channel();
-        let reader = File::from(rustix::io::dup(&master).unwrap());
+        let reader = master.try_clone().unwrap();
         std::thread::spawn(move || {
             let mut reader = BufReader::new(reader);
             let mut line = Vec::new();
@@ -67,7 +74,7 @@ impl Person {
                 let _ = tell.send(std::mem::take(&mut line));
             }
         });
-        Self { child, keyboard: File::from(master), screen, bytes: Vec::new() }
+        Self { child, keyboard: master, screen, bytes: Vec::new() }
     }
 
     /// Types a line.
@@ -116,8 +123,7 @@ impl Person {
 
     /// Sends it a signal.
     pub fn signal(&self, signal: &str) {
-        let id = self.child.id().to_string();
-        assert!(Command::new("kill").args([signal, &id]).status().unwrap().success());
+        crate::cli::signal(&self.child.id().to_string(), signal);
     }
 
     /// What is left on the screen, and the exit code.

@@ -7,8 +7,6 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
-use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
-
 /// Long enough for any machine.
 const PATIENCE: Duration = Duration::from_mins(2);
 
@@ -29,12 +27,9 @@ impl Demo {
 
     /// With a keyboard: a pseudo-terminal.
     pub(crate) fn at_keyboard(arguments: &[&str]) -> Self {
-        let keyboard = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
-        grantpt(&keyboard).unwrap();
-        unlockpt(&keyboard).unwrap();
-        let name = ptsname(&keyboard, Vec::new()).unwrap().into_string().unwrap();
+        let (keyboard, name) = testing::terminal::pseudo_terminal();
         let terminal = File::options().read(true).write(true).open(name).unwrap();
-        Self::run(arguments, terminal.into(), Some(Box::new(File::from(keyboard))))
+        Self::run(arguments, terminal.into(), Some(Box::new(keyboard)))
     }
 
     fn run(arguments: &[&str], stdin: Stdio, keyboard: Option<Box<dyn Write>>) -> Self {
@@ -96,8 +91,7 @@ impl Demo {
     }
 
     pub(crate) fn signal(&self, name: &str) {
-        let id = self.child.id().to_string();
-        assert!(Command::new("kill").args([&format!("-{name}"), &id]).status().unwrap().success());
+        testing::cli::signal(&self.child.id().to_string(), &format!("-{name}"));
     }
 
     /// Reads to the end; the exit code.

@@ -208,7 +208,7 @@ fn whose_token_is_removed_is_told_so_and_is_not_told_that_it_is_tried_again() {
     let hub = Hub::start(&["--memory", "--listen", "127.0.0.1:0", "--tokens", tokens.to_str().unwrap()]);
     let mut person = Person::is_there(&hub.address, &["--token-file", own.to_str().unwrap()]);
     std::fs::write(&tokens, "").unwrap();
-    assert!(Command::new("kill").args(["-HUP", &hub.id()]).status().unwrap().success());
+    hub.signal("-HUP");
     person.hears("notice: The hub does not know your token any more");
     let (said, code) = person.ends();
     assert_eq!((said, code), (vec!["sayso: The hub does not let this token in any more.".to_owned()], 2));

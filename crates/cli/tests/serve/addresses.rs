@@ -1,7 +1,7 @@
 //! What stands in an address: tricks with paths, parameters that are unknown, repeated or in conflict, ids of nobody and of
 //! somebody else, and tokens, which do not belong there.
 
-use crate::serve::tokens::token;
+use testing::cli::token;
 use testing::http::Client;
 use testing::hub::Hub;
 use testing::messages::CAN_REPLY;

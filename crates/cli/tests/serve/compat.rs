@@ -4,7 +4,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::serve::tokens::token;
+use testing::cli::token;
 use testing::http::{Client, EventStream};
 use testing::hub::Hub;
 use testing::messages::CAN_REPLY;

@@ -1,6 +1,6 @@
 //! Those who ask for everything: each has a limit, is told so, and takes nothing from others.
 
-use crate::serve::tokens::token;
+use testing::cli::token;
 use testing::http::Client;
 use testing::hub::Hub;
 use testing::messages::{CAN_REPLY, QUESTION};

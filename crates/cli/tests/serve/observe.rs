@@ -5,7 +5,7 @@ mod private;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::serve::tokens::token;
+use testing::cli::token;
 use testing::http::Client;
 use testing::hub::Hub;
 use testing::messages::CAN_REPLY;

@@ -1,7 +1,7 @@
 //! The listening page, as a browser gets it: what is given, with which headers, and that nothing else is.
 
 use crate::serve::sign_in::sign_in;
-use crate::serve::tokens::token;
+use testing::cli::token;
 use testing::http::Response;
 use testing::hub::Hub;
 

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::serve::agent_ws::Agent;
 use crate::serve::sign_in::sign_in;
-use crate::serve::tokens::token;
+use testing::cli::token;
 use testing::hub::Hub;
 use testing::messages::CAN_REPLY;
 use testing::websocket::{PROTOCOL, Socket};
@@ -50,7 +50,7 @@ impl File {
 
 /// Tells a hub to read again, and returns what it says of it.
 pub(crate) fn reload(hub: &Hub) -> String {
-    assert!(Command::new("kill").args(["-HUP", &hub.id()]).status().unwrap().success());
+    hub.signal("-HUP");
     hub.logs("reload")
 }
 
@@ -222,12 +222,7 @@ fn a_terminal_that_is_closed_ends_the_hub_as_before() {
     use std::sync::mpsc::channel;
     use std::time::{Duration, Instant};
 
-    use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
-
-    let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
-    grantpt(&master).unwrap();
-    unlockpt(&master).unwrap();
-    let name = ptsname(&master, Vec::new()).unwrap().into_string().unwrap();
+    let (master, name) = testing::terminal::pseudo_terminal();
     let terminal = File::options().read(true).write(true).open(&name).unwrap();
     let mut command = Command::new(env!("CARGO_BIN_EXE_sayso"));
     command.args(["serve", "--memory", "--open", "--listen", "127.0.0.1:0"]);
@@ -245,7 +240,7 @@ fn a_terminal_that_is_closed_ends_the_hub_as_before() {
             return child.id().to_string();
         }
     };
-    let hang_up = |id: &str| assert!(Command::new("kill").args(["-HUP", id]).status().unwrap().success());
+    let hang_up = |id: &str| testing::cli::signal(id, "-HUP");
     hang_up(&says("listening on "));
     let id = says("reloaded");
     drop(master);

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::serve::tokens::token;
+use testing::cli::token;
 use testing::http::{Client, Response};
 use testing::hub::Hub;
 use testing::messages::CAN_REPLY;

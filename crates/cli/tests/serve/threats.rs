@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use crate::serve::tokens::token;
+use testing::cli::token;
 use testing::http::{Client, EventStream, Response};
 use testing::hub::Hub;
 use testing::messages::{CAN_REPLY, QUESTION};

@@ -13,7 +13,7 @@ use serde_json::Value;
 use tungstenite::{ClientRequestBuilder, Message};
 
 use crate::serve::reload::reload;
-use crate::serve::tokens::token;
+use testing::cli::token;
 use testing::hub::Hub;
 use testing::messages::{CAN_REPLY, QUESTION};
 use testing::messages::{kind, reply, request};

@@ -2,18 +2,9 @@
 
 use std::process::Command;
 
+use testing::cli::token;
 use testing::hub::Hub;
 use testing::messages::CAN_REPLY;
-
-pub(crate) fn token(file: &str, rest: &[&str]) -> String {
-    let made = Command::new(env!("CARGO_BIN_EXE_sayso"))
-        .args(["token", "new", "--tokens", file])
-        .args(rest)
-        .output()
-        .unwrap();
-    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
-    String::from_utf8(made.stdout).unwrap().trim().to_owned()
-}
 
 #[test]
 fn each_role_does_what_it_is_for_and_no_more() {

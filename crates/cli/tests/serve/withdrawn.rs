@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::serve::agent_ws::Agent;
-use crate::serve::tokens::token;
+use testing::cli::token;
 use testing::hub::Hub;
 use testing::messages::CAN_REPLY;
 

@@ -63,7 +63,7 @@ fn folders_are_made_for_their_owner_alone() {
     let mode = |path: &std::path::Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
     let (data, tokens) = (folder.path().join("hub/data"), folder.path().join("made/tokens"));
     let _hub = Hub::start(&["--listen", "127.0.0.1:0", "--data", data.to_str().unwrap()]);
-    crate::serve::tokens::token(tokens.to_str().unwrap(), &["--role", "listener", "--name", "ada"]);
+    testing::cli::token(tokens.to_str().unwrap(), &["--role", "listener", "--name", "ada"]);
     for made in [data.as_path(), data.parent().unwrap(), tokens.parent().unwrap()] {
         assert_eq!(mode(made), 0o700, "{}", made.display());
     }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use seal::UnixMillis;
 use serde_json::{Value, json};
-use testing::cli::binary;
+use testing::cli::{binary, token};
 
 use crate::sse;
 use crate::wire::{Kind, Wire};
@@ -94,14 +94,8 @@ pub(crate) fn people() -> &'static People {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("tokens");
         let made = |role: &str, name: &str| {
-            let mut command = Command::new(binary());
-            command.args(["token", "new", "--role", role, "--name", name, "--tokens"]).arg(&file);
-            if role == "agent" {
-                command.args(["--agent-id", name]);
-            }
-            let made = command.output().unwrap();
-            assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
-            String::from_utf8(made.stdout).unwrap().trim().to_owned()
+            let agent = if role == "agent" { &["--agent-id", name][..] } else { &[] };
+            token(file.to_str().unwrap(), &[&["--role", role, "--name", name], agent].concat())
         };
         People {
             bank: made("agent", "bank"),

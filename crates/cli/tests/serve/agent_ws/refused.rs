@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use tungstenite::Message;
 
 use super::{Agent, END, UNKNOWN, event, question, start};
-use crate::serve::tokens::token;
+use testing::cli::token;
 use testing::hub::Hub;
 
 #[test]

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::serve::tokens::token;
+use testing::cli::token;
 use testing::http::Client;
 use testing::hub::Hub;
 
