@@ -1,7 +1,6 @@
 //! The ids of AAEP: validated, comparable, made from a source of randomness that the caller brings.
 
 use std::cmp::Ordering;
-use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::ops::Deref;
 use std::str::FromStr;
@@ -42,11 +41,6 @@ macro_rules! ids {
             pub fn generate(random: &mut impl Random) -> Self {
                 Self(hex($prefix, random))
             }
-
-            /// The id as text.
-            pub fn as_str(&self) -> &str {
-                &self.0
-            }
         }
 
         impl FromStr for $name {
@@ -56,23 +50,7 @@ macro_rules! ids {
             }
         }
 
-        impl AsRef<str> for $name {
-            fn as_ref(&self) -> &str {
-                &self.0
-            }
-        }
-
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(&self.0)
-            }
-        }
-
-        impl fmt::Debug for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(&self.0)
-            }
-        }
+        seal::text_newtype!($name);
     )*};
 }
 

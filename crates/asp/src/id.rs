@@ -98,24 +98,9 @@ macro_rules! names {
             pub fn parse(text: &str) -> Result<Self, IdError> {
                 if $good(text) { Ok(Self(text.into())) } else { Err(IdError($form)) }
             }
-
-            /// The text.
-            pub fn as_str(&self) -> &str {
-                &self.0
-            }
         }
 
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(&self.0)
-            }
-        }
-
-        impl fmt::Debug for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(&self.0)
-            }
-        }
+        seal::text_newtype!($name);
     )*};
 }
 

@@ -8,6 +8,7 @@
 //! - [`jws`]: signed tokens, compact and detached.
 //! - [`dpop`]: proofs of possession, and the memory that lets each be used once.
 //! - [`harmless`]: text from strangers, fit for terminals and logs; [`in_words`]: what the system says, fit for people.
+//! - [`text_newtype!`]: what every name that is a validated text has.
 //! - [`private`]: files that only their owner can read.
 //! - [`Keys`]: an agent's keys, in a file that only its owner can read.
 //! - [`MacKey`]: to know again what we have given out.
@@ -30,6 +31,7 @@ mod keys;
 mod mac;
 pub mod private;
 mod random;
+mod text_newtype;
 mod timestamp;
 mod unix_millis;
 mod words;
