@@ -20,6 +20,7 @@ mod compat;
 pub mod fanout;
 pub mod http;
 mod inbox;
+mod json_rpc;
 mod listener;
 pub mod observe;
 pub mod replay;

@@ -2,9 +2,10 @@
 
 use std::collections::HashSet;
 
-use aaep::json::{Kind, Tape, Value, Writer};
+use aaep::json::{Kind, Tape, Value};
 
 use crate::http::{Response, Status};
+use crate::json_rpc::{self, NULL};
 
 /// What a message holds.
 #[derive(Debug)]
@@ -43,26 +44,26 @@ impl Fault {
     }
 
     pub(super) fn parse(why: &str) -> Self {
-        Self::new(-32700, Status::BadRequest, why)
+        Self::new(json_rpc::PARSE_ERROR, Status::BadRequest, why)
     }
 
     pub(super) fn request(why: &str) -> Self {
-        Self::new(-32600, Status::BadRequest, why)
+        Self::new(json_rpc::INVALID_REQUEST, Status::BadRequest, why)
     }
 
     pub(super) fn method(name: &str) -> Self {
         let name: String = name.chars().take(64).collect();
-        Self::new(-32601, Status::NotFound, &format!("There is no method {name:?}."))
+        Self::new(json_rpc::METHOD_NOT_FOUND, Status::NotFound, &format!("There is no method {name:?}."))
     }
 
     pub(super) fn params(why: &str) -> Self {
-        Self::new(-32602, Status::BadRequest, why)
+        Self::new(json_rpc::INVALID_PARAMS, Status::BadRequest, why)
     }
 
     /// What the hub answered, if it is no result.
     pub(super) fn of(problem: Response) -> Self {
         let code = match problem.status {
-            Status::BadRequest => -32602,
+            Status::BadRequest => json_rpc::INVALID_PARAMS,
             Status::Forbidden => -32003,
             Status::NotFound => -32004,
             Status::Conflict => -32009,
@@ -80,45 +81,26 @@ impl Fault {
         let mut tape = Tape::default();
         let title =
             tape.read(&data).ok().and_then(|doc| Some(doc.root().member("title")?.text()?.into_owned()));
-        let mut error = Writer::default();
-        error.open_object();
-        error.key("code");
-        error.integer(self.code);
-        error.key("message");
-        error.text(title.as_deref().unwrap_or("It cannot be done."));
-        error.key("data");
-        error.raw(if data.is_empty() { "null" } else { &data });
-        error.close_object();
-        envelope(&[("id", id.unwrap_or("null")), ("error", &error.finish())])
+        let title = title.as_deref().unwrap_or("It cannot be done.");
+        let data = if data.is_empty() { NULL } else { &*data };
+        let error = json_rpc::error(self.code, title, Some(data));
+        json_rpc::message(&[("id", id.unwrap_or(NULL)), ("error", &error)])
     }
 }
 
 /// The answer that something was done.
 pub(super) fn result(id: &str, json: &str) -> String {
-    envelope(&[("id", id), ("result", json)])
+    json_rpc::message(&[("id", id), ("result", json)])
 }
 
 /// Something that nobody asked for; the method needs no escapes.
 pub(super) fn notification(method: &str, params: &str) -> String {
-    envelope(&[("method", &format!("\"{method}\"")), ("params", params)])
+    json_rpc::message(&[("method", &format!("\"{method}\"")), ("params", params)])
 }
 
 /// All answers of a batch.
 pub(super) fn batch(answers: &[String]) -> String {
     format!("[{}]", answers.join(","))
-}
-
-fn envelope(members: &[(&str, &str)]) -> String {
-    let mut writer = Writer::default();
-    writer.open_object();
-    writer.key("jsonrpc");
-    writer.text("2.0");
-    for (name, json) in members {
-        writer.key(name);
-        writer.raw(json);
-    }
-    writer.close_object();
-    writer.finish()
 }
 
 /// Reads a message; `most` calls at most are taken in a batch.
@@ -141,7 +123,7 @@ fn call(value: &Value<'_>) -> Call {
         return Call { id: Some(NULL.to_owned()), wish: Err(Fault::request("A call is a JSON object.")) };
     }
     let id = value.member("id");
-    let named = id.is_some_and(|id| matches!(id.kind(), Kind::Text | Kind::Number | Kind::Null));
+    let named = id.as_ref().is_some_and(json_rpc::is_id);
     let wish = wish(value).and_then(|wish| match id {
         Some(_) if !named => Err(Fault::request("An id is a string, a number or null.")),
         _ => Ok(wish),
@@ -159,7 +141,7 @@ fn wish(value: &Value<'_>) -> Result<Wish, Fault> {
     if let Some(name) = doubled(value) {
         return Err(Fault::request(&format!("{name:?} stands twice.")));
     }
-    if !value.member("jsonrpc").is_some_and(|version| version.is("2.0")) {
+    if !json_rpc::is_version_2(value) {
         return Err(Fault::request("jsonrpc is \"2.0\"."));
     }
     let Some(method) = value.member("method").and_then(|method| method.text()) else {
@@ -179,8 +161,6 @@ pub(super) fn doubled(value: &Value<'_>) -> Option<String> {
     let mut all = value.members().filter_map(|(name, _)| name.text());
     all.find(|name| !names.insert(name.clone())).map(|name| name.chars().take(64).collect())
 }
-
-const NULL: &str = "null";
 
 #[cfg(test)]
 mod tests {

@@ -1,6 +1,6 @@
 //! Standard input and output (§B.6): JSON-RPC 2.0, a line each.
 
-use aaep::json::{Kind, Tape, Writer};
+use aaep::json::{Kind, Tape};
 use hub::Principal;
 use hub::delivery::FrameKind;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
@@ -8,6 +8,7 @@ use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use super::flow::{CLOSE, RENEGOTIATE, REQUEST, closing, kind_of};
 use super::frames::{Frames, Framing, NoMessage};
 use super::{Ear, Ending, Heard, Manners, Mouth, Word, listen};
+use crate::json_rpc;
 use crate::observe::Wire;
 use crate::server::Server;
 
@@ -39,38 +40,19 @@ enum Fault {
 impl Fault {
     fn words(self) -> (i64, &'static str) {
         match self {
-            Self::NotJson => (-32700, "Parse error"),
-            Self::NoRequest => (-32600, "Invalid Request"),
-            Self::NoMethod => (-32601, "Method not found"),
-            Self::Parameters => (-32602, "Invalid params"),
+            Self::NotJson => (json_rpc::PARSE_ERROR, "Parse error"),
+            Self::NoRequest => (json_rpc::INVALID_REQUEST, "Invalid Request"),
+            Self::NoMethod => (json_rpc::METHOD_NOT_FOUND, "Method not found"),
+            Self::Parameters => (json_rpc::INVALID_PARAMS, "Invalid params"),
         }
     }
 
     /// The answer that tells it; a request whose name is not known is called null.
     fn answer(self, id: Option<&str>) -> String {
         let (code, message) = self.words();
-        let mut error = Writer::default();
-        error.open_object();
-        error.key("code");
-        error.integer(code);
-        error.key("message");
-        error.text(message);
-        error.close_object();
-        envelope(&[("error", &error.finish()), ("id", id.unwrap_or("null"))])
+        let error = json_rpc::error(code, message, None);
+        json_rpc::message(&[("error", &error), ("id", id.unwrap_or(json_rpc::NULL))])
     }
-}
-
-fn envelope(members: &[(&str, &str)]) -> String {
-    let mut writer = Writer::default();
-    writer.open_object();
-    writer.key("jsonrpc");
-    writer.text("2.0");
-    for (name, json) in members {
-        writer.key(name);
-        writer.raw(json);
-    }
-    writer.close_object();
-    writer.finish()
 }
 
 struct Requests<'r, R>(&'r mut Frames<R>);
@@ -98,13 +80,12 @@ fn request(line: &str) -> Heard {
         return fault(Fault::NoRequest, None);
     }
     let id = root.member("id");
-    if id.is_some_and(|id| !matches!(id.kind(), Kind::Text | Kind::Number | Kind::Null)) {
+    if id.as_ref().is_some_and(|id| !json_rpc::is_id(id)) {
         return fault(Fault::NoRequest, None);
     }
     let id = id.map(|id| id.source());
     let method = root.member("method").and_then(|method| method.text());
-    let modern = root.member("jsonrpc").and_then(|version| version.text()).is_some_and(|text| text == "2.0");
-    let Some(method) = method.filter(|_| modern) else {
+    let Some(method) = method.filter(|_| json_rpc::is_version_2(&root)) else {
         let is_answer = root.member("result").is_some() || root.member("error").is_some();
         return if is_answer { Heard::Alive } else { fault(Fault::NoRequest, id) };
     };
@@ -115,7 +96,8 @@ fn request(line: &str) -> Heard {
     let kind = kind.as_deref();
     let answered = match &*method {
         "aaep.ping" => {
-            return id.map_or(Heard::Alive, |id| Heard::Aside(envelope(&[("result", "{}"), ("id", id)])));
+            return id
+                .map_or(Heard::Alive, |id| Heard::Aside(json_rpc::message(&[("result", "{}"), ("id", id)])));
         }
         "aaep.subscribe" if kind == Some(REQUEST) => true,
         "aaep.renegotiate" if kind == Some(RENEGOTIATE) => true,
@@ -138,14 +120,14 @@ struct Answers<W>(W);
 
 impl<W: AsyncWrite + Send + Unpin> Mouth for Answers<W> {
     async fn say(&mut self, word: Word) -> bool {
-        let notify = |method: &str, json: &str| envelope(&[("method", method), ("params", json)]);
+        let notify = |method: &str, json: &str| json_rpc::message(&[("method", method), ("params", json)]);
         let line = match word {
             // The protocol has no method for what is no event.
             Word::Event(frame) if frame.kind() == FrameKind::Message => {
                 notify(r#""sayso.message""#, frame.json())
             }
             Word::Event(frame) => notify(r#""aaep.event""#, frame.json()),
-            Word::Answer { json, to: Some(id) } => envelope(&[("result", &json), ("id", &id)]),
+            Word::Answer { json, to: Some(id) } => json_rpc::message(&[("result", &json), ("id", &id)]),
             Word::Refused { to: Some(id) } => Fault::Parameters.answer(Some(&id)),
             Word::Aside(text) => text,
             Word::End { ending, subscription: Some(subscription) } if ending != Ending::Closed => {
