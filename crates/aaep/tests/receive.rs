@@ -3,7 +3,7 @@
 use std::hash::RandomState;
 
 use aaep::check::{Checked, Validator};
-use aaep::event::{Event, EventType, Payload, RiskLevel};
+use aaep::event::{Event, EventType, Payload, RiskLevel, State};
 use aaep::json::Tape;
 use aaep::recording::{Limits, Place, Recording, Sequence};
 use aaep::rule::{Face, Finding, Findings, Severity};
@@ -36,6 +36,24 @@ fn warnings(text: &str) -> Vec<&'static str> {
 #[test]
 fn the_sample_is_lawful() {
     assert_eq!(findings(TOOL, Face::Strict), []);
+}
+
+#[test]
+fn a_state_beyond_the_advised_ones_is_lawful_and_kept() {
+    for (word, state) in
+        [("handing_off", State::HandingOff), ("day-dreaming", State::Other("day-dreaming".into()))]
+    {
+        let text = TOOL
+            .replace("tool.invoked", "state.changed")
+            .replace(r#""tool":"fetch""#, &format!(r#""from_state":"idle","to_state":"{word}""#));
+        assert_eq!(findings(&text, Face::Strict), [], "{text}");
+        let event = Event::parse(&text).unwrap();
+        assert!(
+            matches!(&event.payload, Payload::StateChanged(change) if change.to_state == state),
+            "{event:?}"
+        );
+        assert!(event.to_json().contains(&format!(r#""to_state":"{word}""#)), "{}", event.to_json());
+    }
 }
 
 #[test]

@@ -309,3 +309,14 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_refusal_leads_back_to_what_was_wrong() {
+    let refused = DpopError::Token(JwsError::Key(JwkError::Secret));
+    let first: &dyn std::error::Error = &refused;
+    let chain: Vec<_> =
+        std::iter::successors(Some(first), |error| error.source()).map(ToString::to_string).collect();
+    let secret = "holds a secret key (d); publish the public half only";
+    let key = format!("has a key (jwk) that {secret}");
+    assert_eq!(chain, [format!("the DPoP proof {key}"), key, secret.to_owned()]);
+}
