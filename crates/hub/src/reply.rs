@@ -88,7 +88,9 @@ impl Reply {
             Self::EventsPublished { event_ids } => {
                 writer.key("event_ids");
                 writer.open_array();
-                event_ids.iter().for_each(|id| writer.text(id));
+                for id in event_ids {
+                    writer.text(id);
+                }
                 writer.close_array();
             }
             Self::QuestionOpened { reply_token, deadline } => {

@@ -82,7 +82,7 @@ impl Core {
     /// A call that needs no consent was made on one.
     pub(super) fn note_use(&mut self, call: &Call<'_>) {
         if let Some(token) = self.questions.covering(call).cloned()
-            && let Some(live) = self.sessions.get_mut(&call.session)
+            && let Some(live) = self.sessions.get_mut(call.session)
         {
             live.used.push(token);
         }

@@ -124,7 +124,7 @@ impl Talk {
                     match told {
                         None => return Ending::Over,
                         Some(Told::Notice(notice)) => notified(&notice).map(Word::Aside),
-                        Some(Told::Answer(request, answer)) => self.settle(request, answer).map(Word::Aside),
+                        Some(Told::Answer(request, answer)) => self.settle(request, &answer).map(Word::Aside),
                     }
                 }
                 _ = pings.tick() => Some(Word::Ping),
@@ -187,10 +187,10 @@ impl Talk {
     }
 
     /// The hub has settled a call; what can be said now is returned.
-    fn settle(&mut self, request: RequestId, answer: Reply) -> Option<String> {
+    fn settle(&mut self, request: RequestId, answer: &Reply) -> Option<String> {
         let InFlight { id, bytes, batch } = self.calls.remove(&request)?;
         self.bytes = self.bytes.saturating_sub(bytes);
-        let answer = id.map(|id| answered(&id, &answer));
+        let answer = id.map(|id| answered(&id, answer));
         let Some(batch) = batch else { return answer };
         let whole = self.batches.get_mut(&batch)?;
         whole.answers.extend(answer);

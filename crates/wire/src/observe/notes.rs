@@ -16,10 +16,10 @@ impl Observe {
             Note::SubscriptionClosed(id) => record::subscription_closed(Hashed(id.as_str())),
             Note::SubscriptionRejected(reason) => record::subscription_rejected(reason),
             Note::QuestionAsked { token, session } => {
-                record::question_asked(Hashed(token.as_str()), Id(session.as_str()))
+                record::question_asked(Hashed(token.as_str()), Id(session.as_str()));
             }
             Note::QuestionResolved { token, by } => {
-                record::question_resolved(Hashed(token.as_str()), by.as_str())
+                record::question_resolved(Hashed(token.as_str()), by.as_str());
             }
             Note::ReplyRefused { principal, why } => record::reply_refused(why, Hashed(principal)),
             Note::Unlawful(rules) => record::rule_broken(Rules(rules)),
