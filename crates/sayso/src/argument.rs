@@ -7,7 +7,7 @@ use std::sync::Arc;
 use seal::json::{Tape, Writer};
 use seal::{Digest, Random, SystemRandom};
 
-use crate::error::Error;
+use crate::error::{Error, Malformed, Source};
 
 /// A value that can be an argument of a tool that is asked for: it says what of it the person's answer is bound to.
 ///
@@ -50,7 +50,7 @@ pub trait Argument {
 /// assert_eq!(Bound::list([Bound::integer(1), Bound::text("two")]).to_string(), r#"[1,"two"]"#);
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Bound(Result<String, String>);
+pub struct Bound(Result<String, Source>);
 
 /// Beyond this, JSON's readers do not agree on integers.
 const EXACT: i128 = (1 << 53) - 1;
@@ -123,7 +123,7 @@ impl Bound {
         let json = json.into();
         match Tape::default().read(&json) {
             Ok(_) => Self(Ok(json)),
-            Err(why) => Self(Err(why.to_string())),
+            Err(why) => Self(Err(Source::new(why))),
         }
     }
 
@@ -144,7 +144,7 @@ impl Bound {
     }
 
     pub(crate) fn finish(self) -> Result<String, Error> {
-        self.0.map_err(|why| Error::Malformed(format!("an argument is no JSON: {why}")))
+        self.0.map_err(|why| Error::Malformed(Malformed::Json(why)))
     }
 
     fn written(write: impl FnOnce(&mut Writer)) -> Self {

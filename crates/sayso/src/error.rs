@@ -1,6 +1,11 @@
 //! What can go wrong, by who is at fault.
 
 use std::fmt;
+use std::ops::Deref;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use thiserror::Error as ThisError;
 
 use crate::consent::Refused;
 
@@ -20,30 +25,209 @@ use crate::consent::Refused;
 /// # Ok(())
 /// # }
 /// ```
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, ThisError)]
 #[non_exhaustive]
 pub enum Error {
-    /// It breaks rules of the protocol, these.
+    /// It breaks these rules of the protocol.
+    #[error("it breaks rules of the protocol; nothing was applied{}", listed(.0))]
     Unlawful(Vec<Broken>),
-    /// The session is over, and not by the agent's own word.
-    Stopped(Stop),
+    /// The session is over, and its agent did not end it.
+    #[error(transparent)]
+    Stopped(#[from] Stop),
     /// The consent is for something else.
-    NotGranted(NotGranted),
-    /// It is not of its form; the hub says why.
-    Malformed(String),
-    /// The token is not for that, or is none.
+    #[error(transparent)]
+    NotGranted(#[from] NotGranted),
+    /// It is malformed.
+    #[error("it is malformed: {0}")]
+    Malformed(#[source] Malformed),
+    /// The token does not allow it, or there is none.
+    #[error("the token does not allow it")]
     NotAllowed,
-    /// Too much is open, or too much was said in a short time; the hub says what.
-    TooMuch(String),
-    /// The hub could not store it, so it did not happen.
-    NotStored(String),
-    /// There is no way to the hub.
-    Unreachable(String),
-    /// Whoever answers there cannot show that it is the hub; nothing was said to it.
-    NotTrusted(String),
+    /// Too much is open, or too much was said in a short time.
+    #[error("too much: {0}")]
+    TooMuch(#[source] TooMuch),
+    /// It could not be stored, so it did not happen.
+    #[error("it could not be stored, so it did not happen: {0}")]
+    NotStored(#[source] NotStored),
+    /// The hub cannot be reached.
+    #[error("the hub cannot be reached: {0}")]
+    Unreachable(#[source] Unreachable),
+    /// The server cannot prove that it is the hub; nothing was sent to it.
+    #[error("the hub is not trusted: {0}")]
+    NotTrusted(#[source] Source),
     /// No session is carried to here; [`within`](crate::within) carries one.
+    #[error("no session is carried to here")]
     NoSession,
 }
+
+/// What is malformed.
+///
+/// ```
+/// # fn main() -> Result<(), sayso::Error> {
+/// use sayso::{Error, Hub, Malformed};
+/// let opened = Hub::embedded().listen("0.0.0.0:0").open();
+/// assert!(matches!(opened, Err(Error::Malformed(Malformed::Exposed(_)))));
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, ThisError)]
+#[non_exhaustive]
+pub enum Malformed {
+    /// The hub refused it, in these words.
+    #[error("{0}")]
+    Hub(String),
+    /// A value is not JSON.
+    #[error("a value is not JSON: {0}")]
+    Json(#[source] Source),
+    /// A call that an answer cannot be bound to.
+    #[error("{0}")]
+    Action(#[source] Source),
+    /// This is not the address of a hub.
+    #[error("{url:?} is no hub's address: {source}")]
+    Address {
+        /// The address.
+        url: String,
+        /// What is wrong with it.
+        source: Source,
+    },
+    /// The token cannot be sent.
+    #[error("{0}")]
+    Token(#[source] Source),
+    /// A file cannot be used.
+    #[error("{}: {source}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        source: Source,
+    },
+    /// Other machines could reach this address, and there are no tokens.
+    #[error("{0} can be reached from elsewhere, and there are no tokens")]
+    Exposed(String),
+    /// A hub that runs already has its own journal, address and tokens.
+    #[error("a hub that runs already has its own journal, address and tokens")]
+    Beside,
+    /// The context of rig's tools takes no session.
+    #[error("the tools' context takes no session")]
+    ToolContext,
+}
+
+/// What was too much.
+///
+/// ```
+/// assert_eq!(sayso::TooMuch::Chains(1024).to_string(), "1024 chains are open");
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, ThisError)]
+#[non_exhaustive]
+pub enum TooMuch {
+    /// The hub refused it, in these words.
+    #[error("{0}")]
+    Hub(String),
+    /// Bytes of one event.
+    #[error("{bytes} bytes at once; an event has {most} at most")]
+    Bytes {
+        /// So many it had.
+        bytes: usize,
+        /// So many it may have.
+        most: usize,
+    },
+    /// So many callbacks wait to be told.
+    #[error("{0} callbacks wait to be told")]
+    Callbacks(usize),
+    /// So many chains are open.
+    #[error("{0} chains are open")]
+    Chains(usize),
+}
+
+/// Why something could not be stored.
+///
+/// ```
+/// # let folder = std::env::temp_dir();
+/// use sayso::{Error, Hub, NotStored};
+/// // A folder is no journal.
+/// let opened = Hub::embedded().journal(folder).open();
+/// assert!(matches!(opened, Err(Error::NotStored(NotStored::Journal(_)))));
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, ThisError)]
+#[non_exhaustive]
+pub enum NotStored {
+    /// The hub could not, in these words.
+    #[error("{0}")]
+    Hub(String),
+    /// The journal cannot be used.
+    #[error("{0}")]
+    Journal(#[source] Source),
+}
+
+/// Why the hub cannot be reached.
+///
+/// ```
+/// assert_eq!(sayso::Unreachable::Lost.to_string(), "the connection is lost");
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, ThisError)]
+#[non_exhaustive]
+pub enum Unreachable {
+    /// It did not answer in time.
+    #[error("no answer")]
+    NoAnswer,
+    /// The connection is lost.
+    #[error("the connection is lost")]
+    Lost,
+    /// The thread that speaks to the hub has ended.
+    #[error("the thread that speaks to the hub has ended")]
+    ThreadEnded,
+    /// The hub in this process has ended.
+    #[error("the hub in this process has ended")]
+    HubEnded,
+    /// The network or the system failed.
+    #[error("{0}")]
+    Failed(#[source] Source),
+}
+
+/// An error of another library, as a value that can be cloned and compared: two are equal if they say the same.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() {
+/// use sayso::{Error, Hub, Malformed};
+/// let opened = Hub::connect("https://hub.example").trust("no/such/file.pem").open().await;
+/// let Err(Error::Malformed(Malformed::File { source, .. })) = opened else { panic!("there is no such file") };
+/// assert!(source.is::<std::io::Error>());
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+pub struct Source(Arc<dyn std::error::Error + Send + Sync>);
+
+impl Source {
+    pub(crate) fn new(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
+        Self(error.into().into())
+    }
+}
+
+impl Deref for Source {
+    type Target = dyn std::error::Error + Send + Sync;
+
+    fn deref(&self) -> &Self::Target {
+        &*self.0
+    }
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0.downcast_ref::<std::io::Error>() {
+            Some(error) => f.write_str(&seal::in_words(error)),
+            None => self.0.fmt(f),
+        }
+    }
+}
+
+impl PartialEq for Source {
+    fn eq(&self, other: &Self) -> bool {
+        self.to_string() == other.to_string()
+    }
+}
+
+impl Eq for Source {}
 
 /// A rule that something breaks.
 ///
@@ -77,16 +261,20 @@ pub struct Broken {
 /// ```
 /// assert_eq!(sayso::Stop::Person.to_string(), "the person stopped the session");
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ThisError)]
 #[non_exhaustive]
 pub enum Stop {
     /// The person stopped it.
+    #[error("the person stopped the session")]
     Person,
     /// The hub ended it, for it had no sign of life from the agent.
+    #[error("the hub ended the session, for it had no sign of life")]
     Lease,
     /// The hub cannot be reached any more.
+    #[error("the hub cannot be reached any more")]
     Unreachable,
     /// It is over for another reason, or it is not known which.
+    #[error("the session is over")]
     Other,
 }
 
@@ -117,12 +305,14 @@ impl Stop {
 /// # Ok(())
 /// # }
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ThisError)]
 #[non_exhaustive]
 pub enum NotGranted {
     /// It was given in another session.
+    #[error("the consent was given in another session")]
     OtherSession,
     /// It was given for another tool, or for other arguments.
+    #[error("the consent was given for another action")]
     OtherAction,
 }
 
@@ -140,23 +330,21 @@ pub enum NotGranted {
 /// }
 /// assert_eq!(in_words(Err(CallError::TimedOut)), "The payment failed: the tool took too long.");
 /// ```
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq, ThisError)]
 #[non_exhaustive]
 pub enum CallError<E> {
     /// The tool was not run, or its end could not be told.
-    Session(Error),
+    #[error(transparent)]
+    Session(#[from] Error),
     /// The tool failed; listeners have been told.
+    #[error("{0}")]
     Tool(E),
     /// The tool took too long; it was dropped, and listeners have been told.
+    #[error("the tool took too long")]
     TimedOut,
     /// The person said no, or nothing, which means no. The tool was not run.
+    #[error("{0}")]
     Refused(Refused),
-}
-
-impl<E> From<Error> for CallError<E> {
-    fn from(error: Error) -> Self {
-        Self::Session(error)
-    }
 }
 
 impl Error {
@@ -170,65 +358,7 @@ impl Error {
     }
 }
 
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Unlawful(broken) => {
-                f.write_str("it breaks rules of the protocol; nothing was applied")?;
-                broken.iter().try_for_each(|one| write!(f, "; {} {}: {}", one.rule, one.pointer, one.message))
-            }
-            Self::Stopped(stop) => stop.fmt(f),
-            Self::NotGranted(why) => why.fmt(f),
-            Self::Malformed(why) => write!(f, "it is not of its form: {why}"),
-            Self::NotAllowed => f.write_str("the token is not for that"),
-            Self::TooMuch(what) => write!(f, "too much: {what}"),
-            Self::NotStored(why) => write!(f, "it could not be stored, so it did not happen: {why}"),
-            Self::Unreachable(why) => write!(f, "the hub cannot be reached: {why}"),
-            Self::NotTrusted(why) => write!(f, "the hub is not to be trusted: {why}"),
-            Self::NoSession => f.write_str("no session is carried to here"),
-        }
-    }
+fn listed(broken: &[Broken]) -> String {
+    let one = |one: &Broken| format!("; {} {}: {}", one.rule, one.pointer, one.message);
+    broken.iter().map(one).collect::<Vec<_>>().concat()
 }
-
-/// The sentence: what a `main` that returns it prints.
-impl fmt::Debug for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
-    }
-}
-
-impl fmt::Display for Stop {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Person => "the person stopped the session",
-            Self::Lease => "the hub ended the session, for it had no sign of life",
-            Self::Unreachable => "the hub cannot be reached any more",
-            Self::Other => "the session is over",
-        })
-    }
-}
-
-impl fmt::Display for NotGranted {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::OtherSession => "the consent was given in another session",
-            Self::OtherAction => "the consent was given for another action",
-        })
-    }
-}
-
-impl<E: fmt::Display> fmt::Display for CallError<E> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Session(error) => error.fmt(f),
-            Self::Tool(error) => error.fmt(f),
-            Self::TimedOut => f.write_str("the tool took too long"),
-            Self::Refused(why) => why.fmt(f),
-        }
-    }
-}
-
-impl std::error::Error for Error {}
-impl std::error::Error for Stop {}
-impl std::error::Error for NotGranted {}
-impl<E: fmt::Debug + fmt::Display> std::error::Error for CallError<E> {}

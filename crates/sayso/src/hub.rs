@@ -16,7 +16,7 @@ pub use connect::RemoteHubBuilder;
 pub use embedded::EmbeddedHubBuilder;
 
 use crate::desk::{self, Desk, Order, Orders};
-use crate::error::Error;
+use crate::error::{Error, Source, Unreachable};
 use crate::line::Line;
 use crate::redact::{Cleaner, Redact, Secrets};
 use crate::session::SessionBuilder;
@@ -182,8 +182,11 @@ where
 /// Starts the desk's thread. Its runtime is its own: an agent's runtime that is shut down, or blocked by its work, keeps
 /// nothing from being said.
 fn thread<F: Future<Output = ()>>(work: impl FnOnce() -> F + Send + 'static) -> Result<(), Error> {
-    let failed = |error: std::io::Error| Error::Unreachable(seal::in_words(&error));
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(unreachable)?;
     let work = move || runtime.block_on(work());
-    std::thread::Builder::new().name("sayso".to_owned()).spawn(work).map(drop).map_err(failed)
+    std::thread::Builder::new().name("sayso".to_owned()).spawn(work).map(drop).map_err(unreachable)
+}
+
+fn unreachable(error: std::io::Error) -> Error {
+    Error::Unreachable(Unreachable::Failed(Source::new(error)))
 }

@@ -89,7 +89,9 @@ pub use aaep::event::{CancelledBy, Decision, TextDirection, Urgency, Verbosity};
 pub use ambient::{Current, current, within};
 pub use argument::{Argument, Bound};
 pub use consent::{Action, Answer, By, Granted, Refused, Risk};
-pub use error::{Broken, CallError, Error, NotGranted, Stop};
+pub use error::{
+    Broken, CallError, Error, Malformed, NotGranted, NotStored, Source, Stop, TooMuch, Unreachable,
+};
 #[cfg(feature = "embedded")]
 pub use journal::Retention;
 pub use question::{Clarified, Question};

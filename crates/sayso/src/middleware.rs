@@ -119,26 +119,17 @@ impl Ending {
 /// let stopped = ServeError::<String>::Session(Error::Stopped(Stop::Person));
 /// assert_eq!(stopped.to_string(), "the person stopped the session");
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ServeError<E> {
     /// The session could not begin, so the service was not called; or it was stopped, so the service's work was dropped; or
     /// its end could not be told.
+    #[error(transparent)]
     Session(Error),
     /// The service failed; listeners have been told.
+    #[error("{0}")]
     Service(E),
 }
-
-impl<E: fmt::Display> fmt::Display for ServeError<E> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Session(error) => error.fmt(f),
-            Self::Service(error) => error.fmt(f),
-        }
-    }
-}
-
-impl<E: fmt::Debug + fmt::Display> std::error::Error for ServeError<E> {}
 
 /// Lets the requests of a service be heard.
 ///

@@ -54,28 +54,19 @@ impl Allowed {
 /// ```
 /// assert_eq!(sayso::bridge::Denied::Left.to_string(), "nobody was left to decide");
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Denied {
     /// The answer is no, or there is none.
+    #[error("{0}")]
     Refused(Refused),
     /// It could not be asked or told: it breaks a rule, or the session is over.
+    #[error(transparent)]
     Error(Error),
     /// Nobody was left to decide: the session ended, or whoever drives it is gone.
+    #[error("nobody was left to decide")]
     Left,
 }
-
-impl fmt::Display for Denied {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Refused(why) => why.fmt(f),
-            Self::Error(error) => error.fmt(f),
-            Self::Left => f.write_str("nobody was left to decide"),
-        }
-    }
-}
-
-impl std::error::Error for Denied {}
 
 /// Where an answer goes. One that is dropped tells [`Denied::Left`]: undecided means no.
 ///

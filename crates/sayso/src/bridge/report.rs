@@ -1,7 +1,5 @@
 //! What the author of a bridge learns: how the session ended, and what was wrong on the way.
 
-use std::fmt;
-
 use crate::error::{Error, Stop};
 
 /// So many faults are kept for the report; the others are counted.
@@ -14,33 +12,44 @@ pub(super) const FAULTS: usize = 1024;
 /// let fault = Fault::NeverStarted("run-7".to_owned());
 /// assert_eq!(fault.to_string(), "run-7 ended, and had never started");
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Fault {
     /// The hub refused it; nothing of it was told.
+    #[error("{step} was refused: {error}")]
     Refused {
         /// What was to be said.
         step: &'static str,
         /// Why it was not; [`Error::rules`] has the ids of the rules.
+        #[source]
         error: Error,
     },
     /// This came before the session was started.
+    #[error("{0} came before the session's start")]
     BeforeStart(&'static str),
     /// The session was started though it had been.
+    #[error("the session was started though it had been")]
     StartedAgain,
     /// This came after the session's end.
+    #[error("{0} came after the session's end")]
     AfterEnd(&'static str),
     /// A tool or a chain started under the name of a run that is open.
+    #[error("{0} started, and is open already")]
     SameRun(String),
     /// A tool ended that never started, or a chain that is not open.
+    #[error("{0} ended, and had never started")]
     NeverStarted(String),
     /// A tool ended that had ended.
+    #[error("{0} ended, and had ended before")]
     EndedAgain(String),
     /// A tool ended that was not allowed to run: somebody may have run it all the same.
+    #[error("the tool of {0} ended, and was not allowed to run")]
     NotAllowed(String),
     /// A tool started and never ended; listeners were told that its end is not known.
+    #[error("the tool of {0} started and never ended")]
     NeverEnded(String),
     /// Nobody waited for the answer any more: the question was taken back, or the yes was not used.
+    #[error("nobody waited for the answer that the tool of {0} needs")]
     NobodyWaited(String),
 }
 
@@ -54,25 +63,6 @@ impl Fault {
         error.into_iter().flat_map(Error::rules)
     }
 }
-
-impl fmt::Display for Fault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Refused { step, error } => write!(f, "{step} was refused: {error}"),
-            Self::BeforeStart(step) => write!(f, "{step} came before the session's start"),
-            Self::StartedAgain => f.write_str("the session was started though it had been"),
-            Self::AfterEnd(step) => write!(f, "{step} came after the session's end"),
-            Self::SameRun(run) => write!(f, "{run} started, and is open already"),
-            Self::NeverStarted(run) => write!(f, "{run} ended, and had never started"),
-            Self::EndedAgain(run) => write!(f, "{run} ended, and had ended before"),
-            Self::NotAllowed(run) => write!(f, "the tool of {run} ended, and was not allowed to run"),
-            Self::NeverEnded(run) => write!(f, "the tool of {run} started and never ended"),
-            Self::NobodyWaited(run) => write!(f, "nobody waited for the answer that the tool of {run} needs"),
-        }
-    }
-}
-
-impl std::error::Error for Fault {}
 
 /// How it ended.
 ///

@@ -15,7 +15,7 @@ use tokio::sync::{mpsc, watch};
 use super::Callbacks;
 use crate::bridge::{Allowed, Bridge, Denied, Ending, Fault, Gate, Reply, Report, Step, Unasked};
 use crate::consent::Action;
-use crate::error::{Error, Stop};
+use crate::error::{Error, Stop, TooMuch};
 use crate::hub::Hub;
 use crate::session::SessionBuilder;
 use crate::words::Words;
@@ -248,7 +248,7 @@ impl Narrator {
 
     fn hand_over(&self, step: Step) -> Result<(), Error> {
         self.0.queue.try_send(step).map_err(|error| match error {
-            TrySendError::Full(_) => Error::TooMuch(format!("{QUEUE} callbacks wait to be told")),
+            TrySendError::Full(_) => Error::TooMuch(TooMuch::Callbacks(QUEUE)),
             TrySendError::Closed(_) => Error::Stopped(self.0.over.borrow().unwrap_or(Stop::Other)),
         })
     }
@@ -277,7 +277,7 @@ impl Callbacks for Narrator {
         } else if chains.inner.len() < CHAINS {
             chains.inner.insert(run.to_owned());
         } else {
-            return Err(Error::TooMuch(format!("{CHAINS} chains are open")));
+            return Err(Error::TooMuch(TooMuch::Chains(CHAINS)));
         }
         Ok(())
     }

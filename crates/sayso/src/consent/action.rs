@@ -10,7 +10,7 @@ use seal::json::Writer;
 
 use super::{Answer, By, Granted, Refused};
 use crate::argument::Bound;
-use crate::error::{Error, Stop};
+use crate::error::{Error, Malformed, Source, Stop};
 use crate::line::{Outcome, Status};
 use crate::member;
 use crate::redact::Cleaner;
@@ -215,5 +215,5 @@ pub(crate) fn danger(out: &mut Writer, risk: Risk, irreversible: bool) {
 
 pub(super) fn digest(tool: &str, arguments: &str) -> Result<Digest, Error> {
     let action = aaep::consent::Action::new(tool, arguments);
-    action.map(|action| action.digest()).map_err(|why| Error::Malformed(why.to_string()))
+    action.map(|action| action.digest()).map_err(|why| Error::Malformed(Malformed::Action(Source::new(why))))
 }

@@ -6,7 +6,7 @@ use aaep::SessionId;
 use tokio::sync::{mpsc, oneshot};
 
 use super::{Order, Started};
-use crate::error::Error;
+use crate::error::{Error, TooMuch, Unreachable};
 use crate::line::Reply;
 use crate::redact::Cleaner;
 use crate::track::Intent;
@@ -104,9 +104,9 @@ fn fits(bytes: usize) -> Result<(), Error> {
     if bytes <= LONGEST {
         return Ok(());
     }
-    Err(Error::TooMuch(format!("{bytes} bytes at once; an event has {LONGEST} at most")))
+    Err(Error::TooMuch(TooMuch::Bytes { bytes, most: LONGEST }))
 }
 
 pub(crate) fn gone() -> Error {
-    Error::Unreachable("the thread that speaks to the hub has ended".to_owned())
+    Error::Unreachable(Unreachable::ThreadEnded)
 }

@@ -10,7 +10,7 @@ use tokio::sync::{oneshot, watch};
 
 use super::orders::WeakOrders;
 use super::{LEFT, Order, ReplySender, StartReply, Started, left};
-use crate::error::{Error, Stop};
+use crate::error::{Error, Malformed, Stop, Unreachable};
 use crate::left::Left;
 use crate::line::{Call, Line, Number, Reply, Told};
 use crate::redact::Cleaner;
@@ -209,7 +209,7 @@ impl Desk {
         let id = match result {
             Ok(Reply::Started(id)) => id,
             Ok(other) => {
-                let error = Error::Malformed(format!("the hub named no session: {other:?}"));
+                let error = Error::Malformed(Malformed::Hub(format!("the hub named no session: {other:?}")));
                 return self.answered.push(Answered::Started(reply, Err(error)));
             }
             Err(error) => return self.answered.push(Answered::Started(reply, Err(error))),
@@ -337,5 +337,5 @@ impl Desk {
 }
 
 fn lost() -> Error {
-    Error::Unreachable("the connection is lost".to_owned())
+    Error::Unreachable(Unreachable::Lost)
 }

@@ -13,9 +13,9 @@ use seal::{Random, SystemRandom};
 use wire::auth::Tokens;
 use wire::{Bridge, Door, Limits, Server};
 
-use super::{Hub, Settings, settings, speak, thread};
+use super::{Hub, Settings, settings, speak, thread, unreachable};
 use crate::desk::{Here, Orders};
-use crate::error::Error;
+use crate::error::{Error, Malformed, NotStored, Source};
 use crate::line::embedded::Embedded as Inside;
 
 /// A hub for this process, before it is opened.
@@ -99,19 +99,22 @@ impl EmbeddedHubBuilder {
             None => Box::new(Memory::default()),
             Some(path) => {
                 let opened = Sqlite::open(path, &JournalSettings::default());
-                Box::new(opened.map_err(|error| Error::NotStored(error.to_string()))?)
+                Box::new(opened.map_err(not_stored)?)
             }
         };
         let random = |bytes: &mut [u8]| SystemRandom.fill(bytes);
         let core = Core::new(journal, Producer::new(self.agent.as_str()), self.held(), random, wire::clock());
-        let mut core = core.map_err(|error| Error::NotStored(error.to_string()))?;
+        let mut core = core.map_err(not_stored)?;
         // Their agent ended with the process that it lived in.
         core.orphan(OWNER, wire::clock());
-        let door = self.tokens.as_deref().map(Tokens::load).transpose();
-        let door = door.map_err(|error| Error::Malformed(error.to_string()))?;
+        let load = |path: &PathBuf| {
+            let file = |error| Malformed::File { path: path.clone(), source: Source::new(error) };
+            Tokens::load(path).map_err(|error| Error::Malformed(file(error)))
+        };
+        let door = self.tokens.as_ref().map(load).transpose()?;
         let listener = self.listen.as_deref().map(|at| bind(at, door.is_some())).transpose()?;
-        let bridge = Bridge::start(core, wire::fanout::Limits::default(), wire::clock)
-            .map_err(|error| unreachable(&error))?;
+        let bridge =
+            Bridge::start(core, wire::fanout::Limits::default(), wire::clock).map_err(unreachable)?;
         let who = principal(OWNER, &self.agent);
         let (mut orders, inbox) = Orders::channel();
         let address = listener.as_ref().map(|(_, address)| *address);
@@ -142,8 +145,7 @@ impl EmbeddedHubBuilder {
     /// sessions are the agent's, as if it had a token of its id; letting go of them, or of this, ends nothing else there.
     pub fn beside(self, running: &Bridge) -> Result<Hub, Error> {
         if self.journal.is_some() || self.listen.is_some() || self.tokens.is_some() {
-            let why = "a hub that runs already has its own journal, address and tokens".to_owned();
-            return Err(Error::Malformed(why));
+            return Err(Error::Malformed(Malformed::Beside));
         }
         let line = Inside::guest(running, principal(&self.agent, &self.agent));
         let (orders, inbox) = Orders::channel();
@@ -171,18 +173,18 @@ impl std::fmt::Debug for EmbeddedHubBuilder {
     }
 }
 
-fn unreachable(error: &std::io::Error) -> Error {
-    Error::Unreachable(seal::in_words(error))
+fn not_stored(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Error {
+    Error::NotStored(NotStored::Journal(Source::new(error)))
 }
 
 fn bind(at: &str, guarded: bool) -> Result<(TcpListener, SocketAddr), Error> {
-    let listener = TcpListener::bind(at).map_err(|error| unreachable(&error))?;
-    listener.set_nonblocking(true).map_err(|error| unreachable(&error))?;
-    let address = listener.local_addr().map_err(|error| unreachable(&error))?;
+    let listener = TcpListener::bind(at).map_err(unreachable)?;
+    listener.set_nonblocking(true).map_err(unreachable)?;
+    let address = listener.local_addr().map_err(unreachable)?;
     if guarded || address.ip().is_loopback() {
         return Ok((listener, address));
     }
-    Err(Error::Malformed(format!("{at} can be reached from elsewhere, and there are no tokens")))
+    Err(Error::Malformed(Malformed::Exposed(at.to_owned())))
 }
 
 fn serve(listener: TcpListener, address: SocketAddr, bridge: Bridge, door: Door, agent: &str) -> Option<()> {

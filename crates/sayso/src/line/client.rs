@@ -19,7 +19,7 @@ use tokio::time::{Instant, sleep, timeout_at};
 
 use super::{Call, Line, Number, Outcome, Reply, Status, Told};
 use crate::consent::By;
-use crate::error::{Broken, Error, Stop};
+use crate::error::{Broken, Error, Malformed, NotStored, Source, Stop, TooMuch, Unreachable};
 use crate::member::optional_text;
 
 /// Where a hub is, and how to be let in.
@@ -51,14 +51,18 @@ impl Address {
         trust: Option<&Path>,
         patience: Duration,
     ) -> Result<Self, Error> {
-        let bad = |why: &UrlError| Error::Malformed(format!("{url:?} is no hub's address: {why}"));
-        let parsed = Url::parse_http(url).map_err(|why| bad(&why))?;
+        let bad = |why: UrlError| {
+            Error::Malformed(Malformed::Address { url: url.to_owned(), source: Source::new(why) })
+        };
+        let parsed = Url::parse_http(url).map_err(bad)?;
         if !parsed.path().is_empty() {
-            return Err(bad(&UrlError::Scheme));
+            return Err(bad(UrlError::Scheme));
         }
         let mut client = HttpClient::new(parsed);
         if let Some(token) = token {
-            client = client.with_token(token).map_err(|why| Error::Malformed(why.to_string()))?;
+            client = client
+                .with_token(token)
+                .map_err(|why| Error::Malformed(Malformed::Token(Source::new(why))))?;
         }
         if let Some(file) = trust {
             client = client.with_trust(trusted_by(file)?);
@@ -72,9 +76,9 @@ impl Address {
         opened.map_err(|error| match error {
             Failure::NoWebSocket(401 | 403) => Error::NotAllowed,
             // A certificate that is not trusted will not be in a moment either.
-            Failure::Certificate(..) | Failure::Tls(_) => Error::NotTrusted(error.to_string()),
-            Failure::Io(error) => Error::Unreachable(seal::in_words(&error)),
-            error => Error::Unreachable(error.to_string()),
+            Failure::Certificate(..) | Failure::Tls(_) => Error::NotTrusted(Source::new(error)),
+            Failure::Io(error) => Error::Unreachable(Unreachable::Failed(Source::new(error))),
+            error => Error::Unreachable(Unreachable::Failed(Source::new(error))),
         })
     }
 
@@ -84,7 +88,7 @@ impl Address {
         let mut pause = SHORTEST_PAUSE;
         loop {
             let attempt = timeout_at(until, self.connect()).await;
-            match attempt.unwrap_or_else(|_| Err(Error::Unreachable("no answer".to_owned()))) {
+            match attempt.unwrap_or_else(|_| Err(Error::Unreachable(Unreachable::NoAnswer))) {
                 Err(Error::Unreachable(why)) if Instant::now() + pause >= until => {
                     return Err(Error::Unreachable(why));
                 }
@@ -98,9 +102,9 @@ impl Address {
 
 /// The certificates of a file in PEM, and no others.
 fn trusted_by(file: &Path) -> Result<Trust, Error> {
-    let bad = |why: &dyn std::fmt::Display| Error::Malformed(format!("{}: {why}", file.display()));
-    let pem = std::fs::read(file).map_err(|error| bad(&error))?;
-    Trust::only(&pem).map_err(|error| bad(&error))
+    let bad = |source| Error::Malformed(Malformed::File { path: file.to_owned(), source });
+    let pem = std::fs::read(file).map_err(|error| bad(Source::new(error)))?;
+    Trust::only(&pem).map_err(|error| bad(Source::new(error)))
 }
 
 pub(crate) struct Client {
@@ -423,9 +427,9 @@ fn answer(root: &Value<'_>) -> Option<Told> {
         Some(-32_022) => Error::Unlawful(broken(&error)),
         Some(-32_004) => Error::Stopped(Stop::Other),
         Some(-32_003) => Error::NotAllowed,
-        Some(-32_029) => Error::TooMuch(said),
-        Some(-32_053) => Error::NotStored(said),
-        _ => Error::Malformed(said),
+        Some(-32_029) => Error::TooMuch(TooMuch::Hub(said)),
+        Some(-32_053) => Error::NotStored(NotStored::Hub(said)),
+        _ => Error::Malformed(Malformed::Hub(said)),
     };
     Some(Told::Answer(number, Err(error)))
 }

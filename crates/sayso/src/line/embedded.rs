@@ -12,7 +12,7 @@ use rustc_hash::FxHashMap;
 use wire::{Bridge, Told as Heard};
 
 use super::{Call, Line, Number, Outcome, Reply, Status, Told};
-use crate::error::{Broken, Error, Stop};
+use crate::error::{Broken, Error, Malformed, NotStored, Stop, TooMuch, Unreachable};
 
 /// So much may be told that was not taken; the desk takes at once.
 const UNTOLD: usize = 65_536;
@@ -111,7 +111,7 @@ impl Embedded {
 }
 
 fn gone(number: Number) -> Told {
-    Told::Answer(number, Err(Error::Unreachable("the hub in this process has ended".to_owned())))
+    Told::Answer(number, Err(Error::Unreachable(Unreachable::HubEnded)))
 }
 
 impl Line for Embedded {
@@ -170,10 +170,10 @@ fn result(reply: hub::command::Reply) -> Result<Reply, Error> {
         ),
         HubReply::NotFound => Error::Stopped(Stop::Other),
         HubReply::Forbidden => Error::NotAllowed,
-        HubReply::LimitReached(limit) => Error::TooMuch(limit.to_string()),
-        HubReply::Unavailable(why) => Error::NotStored(why.to_string()),
-        HubReply::Malformed(why) => Error::Malformed(why.to_string()),
-        other => Error::Malformed(format!("{other:?}")),
+        HubReply::LimitReached(limit) => Error::TooMuch(TooMuch::Hub(limit.to_string())),
+        HubReply::Unavailable(why) => Error::NotStored(NotStored::Hub(why.to_string())),
+        HubReply::Malformed(why) => Error::Malformed(Malformed::Hub(why.to_string())),
+        other => Error::Malformed(Malformed::Hub(format!("{other:?}"))),
     })
 }
 

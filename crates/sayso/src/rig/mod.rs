@@ -163,9 +163,7 @@ impl Adapter {
     ) -> Result<PromptResponse, Error> {
         let (line, mut inbox) = self.lines.open(session.id());
         if context.insert(Slot(session.id().to_owned())).is_err() {
-            return Err(Error::Session(crate::Error::Malformed(
-                "the tools' context takes no session".to_owned(),
-            )));
+            return Err(Error::Session(crate::Error::Malformed(crate::Malformed::ToolContext)));
         }
         session.think("Asking the model.").await?;
         let narrator = Narrator::new(line.orders(), self.wrapped.clone());
@@ -227,14 +225,17 @@ impl fmt::Debug for Adapter {
 /// let error = Error::from(sayso::Error::Stopped(sayso::Stop::Person));
 /// assert_eq!(error.to_string(), "the person stopped the session");
 /// ```
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// Nothing could be said: the person stopped the session, or the hub is not there.
-    Session(crate::Error),
+    #[error(transparent)]
+    Session(#[from] crate::Error),
     /// Rig's own loop failed.
+    #[error(transparent)]
     Run(Box<PromptError>),
     /// Rig's own loop ended without a response.
+    #[error("the run ended without a response")]
     Nothing,
 }
 
@@ -268,31 +269,5 @@ impl Error {
             },
         };
         Failure::new(words).code(code).cause(cause)
-    }
-}
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Session(error) => error.fmt(f),
-            Self::Run(error) => error.fmt(f),
-            Self::Nothing => f.write_str("the run ended without a response"),
-        }
-    }
-}
-
-impl std::error::Error for Error {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            Self::Session(error) => Some(error),
-            Self::Run(error) => Some(&**error),
-            Self::Nothing => None,
-        }
-    }
-}
-
-impl From<crate::Error> for Error {
-    fn from(error: crate::Error) -> Self {
-        Self::Session(error)
     }
 }

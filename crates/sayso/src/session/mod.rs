@@ -34,7 +34,7 @@ pub(crate) use tool::{CallDetails, call_details};
 use crate::ambient::Current;
 use crate::consent::{Action, Answer, Granted, Risk};
 use crate::desk::{Asking, LEFT, Started};
-use crate::error::{CallError, Error, Stop};
+use crate::error::{CallError, Error, Malformed, Stop};
 use crate::line::{Outcome, Reply};
 use crate::member;
 use crate::question::{Clarified, Question};
@@ -378,7 +378,7 @@ impl Session {
         std::mem::forget(asking);
         match outcome? {
             Reply::Resolved(outcome) => Ok(outcome),
-            other => Err(Error::Malformed(format!("the hub told no outcome: {other:?}"))),
+            other => Err(Error::Malformed(Malformed::Hub(format!("the hub told no outcome: {other:?}")))),
         }
     }
 

@@ -37,3 +37,12 @@ async fn a_hub_that_is_not_there_is_unreachable() {
     let opened = Hub::connect("http://127.0.0.1:1").patience(Duration::ZERO).open().await;
     assert!(matches!(opened, Err(Error::Unreachable(_))), "{opened:?}");
 }
+
+#[tokio::test]
+async fn an_error_has_its_source_and_says_it_in_words() {
+    let error = Hub::connect("https://hub.example").trust("no/such/file.pem").open().await.unwrap_err();
+    let source = std::error::Error::source(&error).and_then(std::error::Error::source).unwrap();
+    let missing = source.downcast_ref::<std::io::Error>().unwrap();
+    assert_eq!(missing.kind(), std::io::ErrorKind::NotFound);
+    assert_eq!(error.to_string(), "it is malformed: no/such/file.pem: there is no such file");
+}
