@@ -3,7 +3,7 @@
 #![cfg(feature = "embedded")]
 #![allow(clippy::unwrap_used, reason = "a test says what went wrong by panicking")]
 
-use std::fmt;
+use std::fmt::{self, Write as _};
 use std::sync::Mutex;
 
 use tracing::field::{Field, Visit};
@@ -20,7 +20,7 @@ struct Line(String);
 
 impl Visit for Line {
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
-        self.0.push_str(&format!(" {}={value:?}", field.name()));
+        write!(self.0, " {}={value:?}", field.name()).unwrap();
     }
 }
 

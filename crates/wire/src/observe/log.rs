@@ -302,6 +302,10 @@ mod tests {
         }
     }
 
+    fn session() -> aaep::SessionId {
+        aaep::SessionId::parse("sess_1").unwrap()
+    }
+
     const HOURS: Duration = Duration::from_hours(10);
 
     /// What the log holds after this.
@@ -320,7 +324,7 @@ mod tests {
             for _ in 0..10 {
                 record::login_refused("/metrics");
             }
-            record::session_started(record::Id("sess_1"));
+            record::session_started(&session());
         });
         assert_eq!(text.matches(" login.refused").count(), 3, "{text}");
         assert!(text.contains(" warn log.left_out of=login.refused lines=7"), "{text}");
@@ -333,7 +337,7 @@ mod tests {
         let limits = LogLimits { lines_of_a_kind: 1, window: Duration::ZERO, ..LogLimits::default() };
         let (text, _) = written(Format::Text, limits, || {
             for _ in 0..5 {
-                record::session_ended(record::Id("sess_1"));
+                record::session_ended(&session());
             }
         });
         assert_eq!(text.matches("session.ended").count(), 5);
@@ -353,7 +357,7 @@ mod tests {
     #[test]
     fn json_lines_say_what_their_kind_means() {
         let (text, _) = written(Format::Json, LogLimits::default(), || {
-            record::session_started(record::Id("sess_1"));
+            record::session_started(&session());
         });
         let tail = r#""level":"info","kind":"session.started","message":"An agent has started a session.","session":"sess_1"}"#;
         assert!(text.trim_end().ends_with(tail), "{text}");
@@ -406,7 +410,7 @@ mod tests {
         let (log, dispatch) = Log::to(Level::INFO, Format::Text, limits, Stuck(held)).unwrap();
         tracing::dispatcher::with_default(&dispatch, || {
             for _ in 0..100 {
-                record::session_started(record::Id("sess_1"));
+                record::session_started(&session());
             }
         });
         assert!(log.left_out() >= 97, "{}", log.left_out());

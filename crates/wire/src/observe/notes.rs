@@ -4,26 +4,26 @@ use hub::ListenerId;
 use hub::watch::Note;
 
 use super::Observe;
-use super::record::{self, Hashed, Id, Rules};
+use super::record::{self, Hashed, Rules};
 
 impl Observe {
     /// Something happened in the hub.
     pub(crate) fn note(&self, note: &Note) {
         match note {
-            Note::SessionStarted(session) => record::session_started(Id(session.as_str())),
-            Note::SessionEnded(session) => record::session_ended(Id(session.as_str())),
+            Note::SessionStarted(session) => record::session_started(session),
+            Note::SessionEnded(session) => record::session_ended(session),
             Note::SubscriptionOpened(id) => record::subscription_opened(Hashed(id.as_str())),
             Note::SubscriptionClosed(id) => record::subscription_closed(Hashed(id.as_str())),
             Note::SubscriptionRejected(reason) => record::subscription_rejected(reason),
             Note::QuestionAsked { token, session } => {
-                record::question_asked(Hashed(token.as_str()), Id(session.as_str()));
+                record::question_asked(Hashed(token.as_str()), session);
             }
             Note::QuestionResolved { token, by } => {
                 record::question_resolved(Hashed(token.as_str()), by.as_str());
             }
             Note::ReplyRefused { principal, why } => record::reply_refused(why, Hashed(principal)),
             Note::Unlawful(rules) => record::rule_broken(Rules(rules)),
-            Note::Unsaid { session, rules } => record::hub_unsaid(Id(session.as_str()), Rules(rules)),
+            Note::Unsaid { session, rules } => record::hub_unsaid(session, Rules(rules)),
             Note::Full(why) => record::limit_hit(why),
             Note::Joined { listener, subscription } => {
                 record::listener_joined(listener.0, Hashed(subscription.as_str()), self.listeners());

@@ -5,6 +5,7 @@
 
 use std::fmt;
 
+use aaep::SessionId;
 use seal::Digest;
 
 /// The target of all events for the log.
@@ -38,8 +39,8 @@ records! {
         WARN "reloaded" "Tokens were read again, and none is left.";
     reload_failed(what: &'static str, why: &str, so: &'static str)
         ERROR "reload.failed" "They could not be read again; what was read before stays in force.";
-    session_started(session: Id<'_>) INFO "session.started" "An agent has started a session.";
-    session_ended(session: Id<'_>) INFO "session.ended" "A session has ended.";
+    session_started(session: &SessionId) INFO "session.started" "An agent has started a session.";
+    session_ended(session: &SessionId) INFO "session.ended" "A session has ended.";
     subscription_opened(subscription: Hashed<'_>) INFO "subscription.opened" "A subscription was accepted.";
     subscription_closed(subscription: Hashed<'_>) INFO "subscription.closed" "A subscription is closed.";
     subscription_rejected(reason: &str)
@@ -50,12 +51,12 @@ records! {
     listener_slow(listener: u64, listeners: u64)
         WARN "listener.slow" "A listener could not keep up and was disconnected.";
     listener_gap(listener: u64) WARN "listener.gap" "A listener came back too late to be told all that it missed.";
-    question_asked(question: Hashed<'_>, session: Id<'_>) INFO "question.asked" "An agent has asked.";
+    question_asked(question: Hashed<'_>, session: &SessionId) INFO "question.asked" "An agent has asked.";
     question_resolved(question: Hashed<'_>, by: &'static str)
         INFO "question.resolved" "A question was resolved; by what, not how.";
     reply_refused(why: &str, from: Hashed<'_>) WARN "reply.refused" "A reply was not taken.";
     rule_broken(rules: Rules<'_>) INFO "rule.broken" "What an agent said was refused; these rules say so.";
-    hub_unsaid(session: Id<'_>, rules: Rules<'_>)
+    hub_unsaid(session: &SessionId, rules: Rules<'_>)
         ERROR "hub.unsaid" "What the hub itself had to say was refused by these rules.";
     storage_failed(error: &str) ERROR "storage.failed" "A turn could not be stored, so nothing of it happened.";
     storage_good() INFO "storage.good" "The disk takes writes again.";
@@ -74,16 +75,6 @@ pub(super) fn said(command: &dyn fmt::Debug) {
 
 /// The kind of the only line that holds what agents and people say.
 pub const SAID: &str = "said";
-
-/// An id that the hub made.
-#[derive(Clone, Copy, Debug)]
-pub struct Id<'t>(pub(super) &'t str);
-
-impl fmt::Display for Id<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.0)
-    }
-}
 
 /// A secret or the name of a person, written as the first 12 digits of its SHA-256.
 #[derive(Clone, Copy, Debug)]
