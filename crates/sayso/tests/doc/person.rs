@@ -73,8 +73,7 @@ impl Person {
 
     async fn says(&mut self, mut message: serde_json::Value) {
         if !self.subscription.is_empty() {
-            let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
-            let now = seal::Timestamp::from_unix_millis(i64::try_from(now.as_millis()).unwrap()).unwrap();
+            let now = seal::Timestamp::from_unix_millis(std::time::SystemTime::now().into()).unwrap();
             message["timestamp"] = now.to_string().into();
             message["subscription_id"] = self.subscription.as_str().into();
         }
