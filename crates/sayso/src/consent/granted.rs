@@ -13,7 +13,7 @@ use crate::error::{Error, NotGranted};
 /// [`Session::begin`](crate::Session::begin), and with it goes. There is no other way to have one than to ask:
 ///
 /// ```compile_fail,E0451
-/// let forged = sayso::Granted { session: "sess_1".into() };
+/// let forged = sayso::Granted { session: unreachable!() };
 /// ```
 ///
 /// nor to have it twice:
