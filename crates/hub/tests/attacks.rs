@@ -360,7 +360,7 @@ fn t8_somebody_elses_subscription_is_no_subscription() {
     let eve = listener("eve", &[]);
     let before = format!("{:?}", stage.core);
     let answers = ["sub_00000000000000000000000000000000", &adas].map(|subscription| {
-        let attach = Command::Attach { subscription: id(&subscription), last_event_id: None, listener: ListenerId(77) };
+        let attach = Command::Attach { subscription: id(subscription), last_event_id: None, listener: ListenerId(77) };
         let at = aaep::Timestamp::from_unix_millis(stage.now).unwrap();
         let says = [
             format!(r#"{{"type":"subscription.renegotiate","subscription_id":"{subscription}","capabilities":{{}}}}"#),

@@ -18,7 +18,7 @@ fn start_on(stage: &mut Stage, who: &Principal, line: LineId) -> String {
 
 fn ask(session: &str, key: Option<&str>) -> Command {
     let key = key.map(str::to_owned);
-    Command::Ask { session: id(&session), text: TRANSFER.into(), clarify: false, key }
+    Command::Ask { session: id(session), text: TRANSFER.into(), clarify: false, key }
 }
 
 fn ask_on(stage: &mut Stage, who: &Principal, line: LineId, session: &str) -> String {
@@ -27,7 +27,7 @@ fn ask_on(stage: &mut Stage, who: &Principal, line: LineId, session: &str) -> St
 }
 
 fn follow(session: &str) -> Command {
-    Command::Follow { session: id(&session) }
+    Command::Follow { session: id(session) }
 }
 
 fn stop(stage: &mut Stage, who: &Principal, subscription: &str, session: &str) {

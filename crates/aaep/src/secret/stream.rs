@@ -20,12 +20,8 @@ pub fn judged_prefix(text: &str, most: usize) -> usize {
     {
         cut = cut.min(begin);
     }
-    // A secret that reaches the end may continue.
-    let is_open = |at: &usize| {
-        secret_at(text, *at).is_some_and(|secret| secret.range.end == text.len()) || is_open_quote(text, *at)
-    };
     if Signs::of(text.as_bytes()).secret() {
-        cut = (0..cut).filter(|at| text.is_char_boundary(*at)).find(is_open).unwrap_or(cut);
+        cut = whole_secrets(text, cut);
     }
     let is_private_key = text.get(cut..).is_some_and(|rest| rest.starts_with(PEM));
     if is_private_key || text.len() - cut <= most {
@@ -33,6 +29,20 @@ pub fn judged_prefix(text: &str, most: usize) -> usize {
     }
     let end = text.len();
     (end.saturating_sub(most)..=end).find(|at| text.is_char_boundary(*at)).unwrap_or(end).max(cut)
+}
+
+/// Moves a cut to the beginning of the first secret that crosses it or that may continue after the end of the text.
+fn whole_secrets(text: &str, cut: usize) -> usize {
+    let mut at = 0;
+    while at < cut {
+        match secret_at(text, at) {
+            Some(secret) if secret.range.end > cut || secret.range.end == text.len() => return at,
+            Some(secret) => at = secret.range.end,
+            None if is_open_quote(text, at) => return at,
+            None => at += 1,
+        }
+    }
+    cut
 }
 
 /// Where the word begins that ends at `end`.

@@ -43,6 +43,7 @@ pub(crate) fn id<T: FromStr<Err: Debug>>(text: &str) -> T {
 }
 
 /// The body of a reply that is no failure.
+#[allow(clippy::needless_pass_by_value, reason = "every caller has one to give away")]
 pub(crate) fn json(reply: Reply) -> String {
     reply.to_json().unwrap_or_else(|| panic!("{reply:?}"))
 }

@@ -254,7 +254,7 @@ impl Stage {
         self.listeners += 1;
         let listener = ListenerId(self.listeners);
         let command = Command::Attach {
-            subscription: id(&subscription),
+            subscription: id(subscription),
             last_event_id: last.map(str::to_owned),
             listener,
         };
@@ -270,11 +270,11 @@ impl Stage {
 
     pub(crate) fn publish(&mut self, who: &Principal, session: &str, events: &[&str]) -> Reply {
         let events = events.iter().map(|event| (*event).to_owned()).collect();
-        self.ask_hub(who, Command::Publish { session: id(&session), events, key: None })
+        self.ask_hub(who, Command::Publish { session: id(session), events, key: None })
     }
 
     pub(crate) fn confirm(&mut self, who: &Principal, session: &str, text: &str) -> Reply {
-        let command = Command::Ask { session: id(&session), text: text.into(), clarify: false, key: None };
+        let command = Command::Ask { session: id(session), text: text.into(), clarify: false, key: None };
         self.ask_hub(who, command)
     }
 
@@ -287,7 +287,7 @@ impl Stage {
     }
 
     pub(crate) fn status(&mut self, who: &Principal, session: &str, token: &str) -> Reply {
-        let command = Command::Wait { session: id(&session), token: id(&token), until: self.now };
+        let command = Command::Wait { session: id(session), token: id(token), until: self.now };
         self.ask_hub(who, command)
     }
 }

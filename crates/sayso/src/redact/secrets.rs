@@ -140,6 +140,12 @@ mod tests {
         assert_eq!(in_pieces(text, &[6]), clean(text));
     }
 
+    #[test]
+    fn a_quoted_password_with_a_key_name_in_it_is_one_secret_in_pieces() {
+        let text = "password: \"my token: \" end";
+        assert_eq!(in_pieces(text, &[22]), clean(text));
+    }
+
     proptest! {
         /// Every Visa number with its check digit is removed, however it is grouped; with another last digit it is not.
         #[test]

@@ -183,9 +183,9 @@ mod tests {
             (
                 "session.withdraw",
                 r#"{"session_id":"sess_1","reply_token":"rpl_1"}"#,
-                r#"Withdraw { session: sess_1, token: rpl_1 }"#,
+                "Withdraw { session: sess_1, token: rpl_1 }",
             ),
-            ("session.follow", r#"{"session_id":"sess_1"}"#, r#"Follow { session: sess_1 }"#),
+            ("session.follow", r#"{"session_id":"sess_1"}"#, "Follow { session: sess_1 }"),
         ] {
             assert_eq!(asked(method, params), expected);
         }
