@@ -163,6 +163,8 @@ pub enum Note {
     Gap(ListenerId),
     /// A turn could not be written; nothing of it happened.
     NotStored(String),
+    /// The state could not be read again after a failed write. It is read before the next turn.
+    NotRead(String),
     /// The disk takes writes again.
     StoredAgain,
 }

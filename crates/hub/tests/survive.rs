@@ -1,7 +1,8 @@
 //! What a crash, a full disk and a lost connection leave: nothing lost, nothing twice, and never a yes.
 
 use crate::support::*;
-use hub::command::{Command, Reply};
+use hub::command::{Command, Output, Reply};
+use hub::watch::Note;
 
 #[test]
 fn after_a_crash_an_open_question_is_still_open_and_can_be_answered() {
@@ -158,7 +159,13 @@ fn a_full_disk_is_not_tried_again_at_once_and_an_unreadable_one_is_waited_for() 
     stage.disk.fill(true);
     stage.disk.fail(true);
     stage.now += 180_000;
-    stage.turn();
+    let outputs = stage.core.turn(Vec::new(), stage.now);
+    let notes = outputs.iter().filter_map(|output| match output {
+        Output::Note(note) => Some(note),
+        _ => None,
+    });
+    assert!(matches!(notes.collect::<Vec<_>>()[..], [Note::NotStored(_), Note::NotRead(_)]), "{outputs:?}");
+    stage.perform(outputs);
     assert!(stage.core.next_deadline().is_some_and(|at| at > stage.now));
     assert!(matches!(stage.status(&bank, &session, &token), Reply::Unavailable(_)));
     stage.disk.fill(false);

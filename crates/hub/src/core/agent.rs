@@ -11,7 +11,7 @@ use seal::{Digest, UnixMillis};
 
 use super::restore::unreadable;
 use super::tongues::End;
-use super::{Core, Write};
+use super::{Core, TurnContext, Write};
 use crate::command::{LimitReached, Malformed, Reply};
 use crate::{LineId, Principal};
 
@@ -48,7 +48,13 @@ pub(super) type Keyed<'k> = (&'k str, Digest);
 
 impl Core {
     /// `POST /agent/v1/sessions`
-    pub(super) fn start(&mut self, who: &Principal, text: &str, key: Option<&str>, now: UnixMillis) -> Reply {
+    pub(super) fn start(
+        &mut self,
+        who: &Principal,
+        text: &str,
+        key: Option<&str>,
+        context: &TurnContext,
+    ) -> Reply {
         if !who.speaks() {
             return Reply::Forbidden;
         }
@@ -69,7 +75,7 @@ impl Core {
         let Some((agent, producer)) = producer(&root, who) else {
             return Malformed::Producer.into();
         };
-        let Ok(id) = SessionId::parse(&self.new_id("sess_", now)) else { return Reply::NotFound };
+        let Ok(id) = SessionId::parse(&self.new_id("sess_", context)) else { return Reply::NotFound };
         let person = requested_by(&root);
         let hints = root.member("localization_hints").and_then(|hints| Kept::read(hints.source()).ok());
         let live = Live {
@@ -81,9 +87,9 @@ impl Core {
             producer,
             hints,
             stamped: UnixMillis::MIN,
-            lease: now.saturating_add(self.limits.lease),
-            seen: Some(now),
-            looked_at: now.saturating_add(self.limits.lease),
+            lease: context.now.saturating_add(self.limits.lease),
+            seen: Some(context.now),
+            looked_at: context.now.saturating_add(self.limits.lease),
             used: Vec::new(),
         };
         self.staged.writes.push(Write::SessionOpened {
@@ -96,10 +102,10 @@ impl Core {
         self.leases.insert((live.lease, id.clone()));
         self.sessions.insert(id.clone(), live);
         let event = started(&root);
-        match self.emit(&id, &[event], false, now) {
+        match self.emit(&id, &[event], false, context) {
             Ok(_) => {
                 let reply = Reply::SessionStarted { session_id: id };
-                self.remember(who, keyed.as_ref(), &reply, now);
+                self.remember(who, keyed.as_ref(), &reply, context);
                 reply
             }
             Err(answer) => {
@@ -125,22 +131,22 @@ impl Core {
     }
 
     /// An agent that is gone has its session ended for it (design, decision 16).
-    pub(super) fn end_leases(&mut self, now: UnixMillis) {
+    pub(super) fn end_leases(&mut self, context: &TurnContext) {
         let mut due = Vec::new();
-        while self.leases.first().is_some_and(|(at, _)| *at <= now)
+        while self.leases.first().is_some_and(|(at, _)| *at <= context.now)
             && let Some((_, id)) = self.leases.pop_first()
         {
             due.push(id);
         }
         for id in due {
             let Some(live) = self.sessions.get_mut(&id) else { continue };
-            if live.lease <= now && self.lines.of(&id).is_empty() {
-                self.end_for_it(&id, now);
+            if live.lease <= context.now && self.lines.of(&id).is_empty() {
+                self.end_for_it(&id, context);
             }
             let Some(live) = self.sessions.get_mut(&id) else { continue };
-            if live.lease <= now {
+            if live.lease <= context.now {
                 // A line keeps it alive; or something stands in the way of a proper end, and it is tried again later.
-                live.lease = now.saturating_add(self.limits.lease.max(1));
+                live.lease = context.now.saturating_add(self.limits.lease.max(1));
             }
             live.looked_at = live.lease;
             self.leases.insert((live.lease, id));
@@ -148,8 +154,8 @@ impl Core {
     }
 
     /// A line is gone: what it alone kept alive has one more lease.
-    pub(super) fn hung_up(&mut self, line: LineId, now: UnixMillis) {
-        let lease = now.saturating_add(self.limits.lease);
+    pub(super) fn hung_up(&mut self, line: LineId, context: &TurnContext) {
+        let lease = context.now.saturating_add(self.limits.lease);
         for session in self.lines.hang_up(line) {
             if let Some(live) = self.sessions.get_mut(&session) {
                 live.lease = live.lease.max(lease);
@@ -159,7 +165,7 @@ impl Core {
     }
 
     /// Ends a session for its agent: what is open in it is closed first, for else its end would not be lawful.
-    pub(super) fn end_with(&mut self, id: &SessionId, end: End, now: UnixMillis) {
+    pub(super) fn end_with(&mut self, id: &SessionId, end: End, context: &TurnContext) {
         let Some(live) = self.sessions.get(id) else { return };
         let mut tools: Vec<_> = live.machine.open_tools().collect();
         tools.sort_unstable();
@@ -168,7 +174,7 @@ impl Core {
         let mut events: Vec<String> = tools.into_iter().map(|(tool, call)| end.of_tool(tool, call)).collect();
         events.extend(outputs.into_iter().map(|(id, position)| closed_output(id, position)));
         events.push(end.last());
-        let said = self.emit(id, &events, false, now).map(drop);
+        let said = self.emit(id, &events, false, context).map(drop);
         self.was_said(id, said);
     }
 
@@ -200,7 +206,7 @@ impl Core {
         who: &Principal,
         keyed: Option<&Keyed<'_>>,
         reply: &Reply,
-        now: UnixMillis,
+        context: &TurnContext,
     ) {
         if let Some((key, request)) = keyed
             && let Some(response) = reply.to_json()
@@ -210,7 +216,7 @@ impl Core {
                 key: (*key).into(),
                 request: request.as_bytes().to_vec(),
                 response,
-                at: now,
+                at: context.now,
             });
         }
     }

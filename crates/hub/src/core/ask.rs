@@ -10,7 +10,7 @@ use seal::{Digest, UnixMillis};
 use super::publish::Said;
 use super::told::{self, Told};
 use super::tongues::{self, End};
-use super::{After, Core, Write};
+use super::{After, Core, TurnContext, Write};
 use crate::Principal;
 use crate::command::{LimitReached, Malformed, Output, QuestionOutcome, Reply, RequestId};
 use crate::compose::SAYSO_EXTENSION;
@@ -25,7 +25,7 @@ impl Core {
         text: &str,
         clarify: bool,
         key: Option<&str>,
-        now: UnixMillis,
+        context: &TurnContext,
     ) -> Reply {
         let keyed = key.map(|key| {
             (key, Digest::of_all([session.as_str().as_bytes(), text.as_bytes(), &[u8::from(clarify)]]))
@@ -34,17 +34,17 @@ impl Core {
             return answer;
         }
         let Some(live) = self.own(who, session) else { return Reply::NotFound };
-        live.seen = Some(now);
+        live.seen = Some(context.now);
         let agent = live.agent_and_person();
         let most = self.limits.questions_per_minute;
-        if !self.asked.has_room(&agent, most, now) {
+        if !self.asked.has_room(&agent, most, context.now) {
             return LimitReached::QuestionsPerMinute { most }.into();
         }
-        match self.put_question(session, text, clarify, now) {
+        match self.put_question(session, text, clarify, context) {
             Ok((reply_token, deadline)) => {
-                self.asked.take(&agent, 1, most, now);
+                self.asked.take(&agent, 1, most, context.now);
                 let reply = Reply::QuestionOpened { reply_token, deadline };
-                self.remember(who, keyed.as_ref(), &reply, now);
+                self.remember(who, keyed.as_ref(), &reply, context);
                 reply
             }
             Err(refusal) => refusal,
@@ -56,7 +56,7 @@ impl Core {
         session: &SessionId,
         text: &str,
         clarify: bool,
-        now: UnixMillis,
+        context: &TurnContext,
     ) -> Result<(ReplyToken, UnixMillis), Reply> {
         let mut tape = Tape::default();
         let doc = tape.read(text)?;
@@ -86,7 +86,7 @@ impl Core {
         if let Some(live) = self.sessions.get(session) {
             savepoint.keep(live);
         }
-        let asked = self.stage_question(session, &said, now);
+        let asked = self.stage_question(session, &said, context);
         match asked {
             Ok(deadline) => Ok((token, deadline)),
             Err(answer) => {
@@ -100,25 +100,26 @@ impl Core {
         &mut self,
         session: &SessionId,
         said: &Said<'_>,
-        now: UnixMillis,
+        context: &TurnContext,
     ) -> Result<UnixMillis, Reply> {
         let waits = self.sessions.get(session).is_some_and(|live| *live.state() == State::AwaitingInput);
         if !waits {
             let words = [(SAYSO_EXTENSION, told::HUBS_WORDS)];
-            self.emit_one(session, &tongues::state(None, &State::AwaitingInput), &words, now)?;
+            self.emit_one(session, &tongues::state(None, &State::AwaitingInput), &words, context)?;
         }
-        self.emit_doc(session, said, None, now)?;
+        self.emit_doc(session, said, None, context)?;
         let Some(After::Event { heard, agent, person }) = self.staged.after.last() else {
             return Err(Reply::NotFound);
         };
         let (heard, agent, person) = (heard.clone(), agent.clone(), person.clone());
         let repliers = self.repliers(&heard.event, &agent, person.as_deref());
-        let decided = self.questions.ask(&heard.event, repliers, now).map_err(|why| not_asked(&why))?;
+        let decided =
+            self.questions.ask(&heard.event, repliers, context.now).map_err(|why| not_asked(&why))?;
         let deadline = decided.outcomes().iter().find_map(|outcome| match outcome {
             Outcome::Asked(asked) => Some(asked.deadline),
             _ => None,
         });
-        self.decide(decided, now);
+        self.decide(decided, context);
         Ok(deadline.unwrap_or(UnixMillis::MAX))
     }
 
@@ -134,7 +135,7 @@ impl Core {
     }
 
     /// Stages what was decided about questions: the ledger's entries, and the events that tell of it.
-    pub(super) fn decide(&mut self, decided: Decided, now: UnixMillis) {
+    pub(super) fn decide(&mut self, decided: Decided, context: &TurnContext) {
         if decided.is_empty() {
             return;
         }
@@ -157,7 +158,7 @@ impl Core {
                 Outcome::Spent(spent) => self.staged.writes.push(Write::Spent {
                     token: spent.token.clone(),
                     call: spent.digest.map(|digest| digest.to_string()).unwrap_or_default(),
-                    at: now,
+                    at: context.now,
                 }),
                 _ => {}
             }
@@ -166,24 +167,24 @@ impl Core {
         self.staged.after.push(After::Decided(decided));
         for outcome in told {
             match outcome {
-                Outcome::Resolved(resolution) => self.tell_resolution(&resolution, now),
+                Outcome::Resolved(resolution) => self.tell_resolution(&resolution, context),
                 Outcome::Reminder(reminder) => {
-                    self.tell(&reminder.session, &told::reminder(&reminder), now);
+                    self.tell(&reminder.session, &told::reminder(&reminder), context);
                 }
                 Outcome::Extended(extended) => {
-                    self.tell(&extended.session, &told::more_time(&extended, now), now);
+                    self.tell(&extended.session, &told::more_time(&extended, context.now), context);
                 }
                 Outcome::Stopped(stopped) => {
                     let unused_yes = self.has_unused_yes(&stopped.session);
-                    self.end_with(&stopped.session, End::Stopped { unused_yes }, now);
+                    self.end_with(&stopped.session, End::Stopped { unused_yes }, context);
                 }
                 _ => {}
             }
         }
     }
 
-    fn tell(&mut self, session: &SessionId, told: &Told, now: UnixMillis) {
-        self.say_itself(session, &told.said, &[(SAYSO_EXTENSION, &told.mark)], now);
+    fn tell(&mut self, session: &SessionId, told: &Told, context: &TurnContext) {
+        self.say_itself(session, &told.said, &[(SAYSO_EXTENSION, &told.mark)], context);
     }
 
     fn stage_resolution(&mut self, resolution: &Resolution) {
@@ -197,9 +198,9 @@ impl Core {
     }
 
     /// The event that tells everybody how a question was resolved, and the end of the agent's wait.
-    fn tell_resolution(&mut self, resolution: &Resolution, now: UnixMillis) {
+    fn tell_resolution(&mut self, resolution: &Resolution, context: &TurnContext) {
         let outcome = QuestionOutcome::of(resolution);
-        let away = self.is_away(&resolution.session, &resolution.token, now);
+        let away = self.is_away(&resolution.session, &resolution.token, context);
         self.tell_followers(&resolution.session, &resolution.token, &outcome);
         self.waits.resolve(&resolution.token, &Reply::QuestionResolved(outcome.clone()));
         self.staged.resolved.push((resolution.token.clone(), resolution.session.clone(), outcome));
@@ -229,9 +230,9 @@ impl Core {
             // That the person stopped the session is the next thing that everybody hears.
             if resolution.by == By::Stopped { By::Cancelled } else { resolution.by }.as_str()
         );
-        self.say_itself(session, &said, &[(SAYSO_EXTENSION, &told)], now);
+        self.say_itself(session, &said, &[(SAYSO_EXTENSION, &told)], context);
         if away {
-            self.tell_away(resolution, now);
+            self.tell_away(resolution, context);
         }
     }
 
@@ -254,12 +255,12 @@ impl Core {
         session: &SessionId,
         token: &ReplyToken,
         until: UnixMillis,
-        now: UnixMillis,
+        context: &TurnContext,
     ) -> Option<Reply> {
-        let until = until.min(now.saturating_add(self.limits.longest_wait));
+        let until = until.min(context.now.saturating_add(self.limits.longest_wait));
         let own = self.own(who, session).map(|live| {
-            live.lease = live.lease.max(until.max(now).saturating_add(1000));
-            live.seen = Some(until.max(now));
+            live.lease = live.lease.max(until.max(context.now).saturating_add(1000));
+            live.seen = Some(until.max(context.now));
         });
         // Resolved in this very turn: the book says so only when it is on disk, and so does this answer.
         let now_resolved = self.staged.resolved.iter().find(|(resolved, ..)| resolved == token);
@@ -273,7 +274,7 @@ impl Core {
         match self.questions.question(token) {
             Some(question) if question.session != *session => return Some(Reply::NotFound),
             Some(question) if question.is_open() && own.is_some() => {
-                if until <= now {
+                if until <= context.now {
                     return Some(Reply::QuestionPending);
                 }
                 if self.waits.of_principal(&who.name) >= self.limits.waits_of_principal {
@@ -305,16 +306,16 @@ impl Core {
         who: &Principal,
         session: &SessionId,
         token: &ReplyToken,
-        now: UnixMillis,
+        context: &TurnContext,
     ) -> Option<Reply> {
         if self.own(who, session).is_some()
             && self.questions.question(token).is_some_and(|question| question.session == *session)
             // Where it is resolved already, or is in this very turn, that holds.
-            && let Ok(decided) = self.questions.cancel(token, now)
+            && let Ok(decided) = self.questions.cancel(token, context.now)
         {
-            self.decide(decided, now);
+            self.decide(decided, context);
         }
-        self.wait(request, who, session, token, now, now)
+        self.wait(request, who, session, token, context.now, context)
     }
 
     /// Whether a session that is over was this principal's: its agent's name alone is no proof.
@@ -326,9 +327,9 @@ impl Core {
         Ok(known.is_some_and(|known| known.opened.principal == *who.name))
     }
 
-    pub(super) fn end_waits(&mut self, now: UnixMillis) {
-        if self.waits.next_deadline().is_some_and(|at| at <= now) {
-            self.waits.expire(now, &Reply::QuestionPending);
+    pub(super) fn end_waits(&mut self, context: &TurnContext) {
+        if self.waits.next_deadline().is_some_and(|at| at <= context.now) {
+            self.waits.expire(context.now, &Reply::QuestionPending);
         }
     }
 

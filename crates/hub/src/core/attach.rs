@@ -14,7 +14,7 @@ use super::agent::requested_by;
 use super::lanes::{Left, is_timed, leave, resumes_from, shaper};
 use super::subscription::Subscription;
 use super::told::{self, Told};
-use super::{After, Core, Heard, tongues};
+use super::{After, Core, Heard, TurnContext, tongues};
 use crate::command::{Output, Reply};
 use crate::compose::{self, SAYSO_EXTENSION, Stamp};
 use crate::delivery::{Frame, Part, Reason, id_place, place_id};
@@ -57,10 +57,10 @@ impl Core {
         subscription: &SubscriptionId,
         since: Since,
         listener: ListenerId,
-        now: UnixMillis,
+        context: &TurnContext,
     ) -> Reply {
         let known = self.subscriptions.get_mut(subscription);
-        let Some(known) = known.filter(|one| one.is_of(who) && !one.is_over(now)) else {
+        let Some(known) = known.filter(|one| one.is_of(who) && !one.is_over(context.now)) else {
             return Reply::NotFound;
         };
         known.token = who.token;
@@ -84,16 +84,16 @@ impl Core {
         if let Some(old) = replaced {
             self.tell_end(subscription, old, Reason::Replaced);
         }
-        self.questions.subscription_resumed(&id, now);
+        self.questions.subscription_resumed(&id, context.now);
         self.listeners.insert(listener, subscription.clone());
         let attach = Attach { subscription: subscription.clone(), listener, since };
         self.staged.after.push(After::Attach(attach));
-        self.entitle_to_open(subscription, now);
+        self.entitle_to_open(subscription, context);
         Reply::Done
     }
 
     /// Open questions that a new listener may answer become its own too.
-    fn entitle_to_open(&mut self, subscription: &SubscriptionId, now: UnixMillis) {
+    fn entitle_to_open(&mut self, subscription: &SubscriptionId, context: &TurnContext) {
         let Some(known) = self.subscriptions.get(subscription).filter(|one| one.may_answer) else { return };
         let (id, wants, scope) = (known.id.clone(), known.wants.clone(), known.scope.clone());
         let open: Vec<_> = self
@@ -110,14 +110,14 @@ impl Core {
             .collect();
         for token in open {
             // Nothing of it is written, so it holds at once: others may join in the same turn.
-            if let Ok(decided) = self.questions.entitle(&token, &id, now) {
+            if let Ok(decided) = self.questions.entitle(&token, &id, context.now) {
                 self.questions.commit(decided);
             }
         }
     }
 
     /// The turn is on disk: the connection joins its lane with what it missed.
-    pub(super) fn attached(&mut self, attach: Attach, now: UnixMillis, outputs: &mut Vec<Output>) {
+    pub(super) fn attached(&mut self, attach: Attach, context: &TurnContext, outputs: &mut Vec<Output>) {
         let Attach { subscription, listener, since } = attach;
         // It may be gone again, or replaced, within the same turn.
         let here = |one: &&Subscription| one.listener == Some((listener, None));
@@ -131,8 +131,8 @@ impl Core {
         let mut made = shaper(&wants, self.limits.shape);
         let missed = match &since {
             Since::Now => None,
-            Since::Event(id) => self.missed(id, &turns, &scope, now),
-            Since::Start => self.running(&turns, &scope, now),
+            Since::Event(id) => self.missed(id, &turns, &scope, context),
+            Since::Start => self.running(&turns, &scope, context),
         };
         let missed = missed.map(|(shaper, frames)| {
             made = shaper;
@@ -147,9 +147,9 @@ impl Core {
             // All lanes of a shape hold the same text, whoever joined when.
             if !is_timed(&wants) && !self.lanes.has(&wants, &scope) {
                 let from = self.position.saturating_sub(HELD);
-                self.retell(from, &mut made, &[(u64::MAX, wants.clone())], &scope, now);
+                self.retell(from, &mut made, &[(u64::MAX, wants.clone())], &scope, context);
             }
-            self.present(&subscription, last_event_id.as_deref(), &wants, &scope, now)
+            self.present(&subscription, last_event_id.as_deref(), &wants, &scope, context)
         });
         let is_new = last_event_id.is_none() && own.is_empty();
         let from = is_new.then(|| resumes_from(&made, self.position));
@@ -185,7 +185,7 @@ impl Core {
         last: &str,
         turns: &[Turn],
         scope: &Scope,
-        now: UnixMillis,
+        context: &TurnContext,
     ) -> Option<(Shaper<Heard>, Vec<Arc<Frame>>)> {
         let end = self.position;
         let known = match id_place(last) {
@@ -211,7 +211,7 @@ impl Core {
         let mut frames = Vec::new();
         let first = turns.iter().find(|(until, _)| *until > from).map(|(_, wants)| wants);
         let mut made = shaper(first?, self.limits.shape);
-        let (all, whole) = self.retell(from, &mut made, turns, scope, now)?;
+        let (all, whole) = self.retell(from, &mut made, turns, scope, context)?;
         if !whole {
             return None;
         }
@@ -232,7 +232,7 @@ impl Core {
         made: &mut Shaper<Heard>,
         turns: &[Turn],
         scope: &Scope,
-        now: UnixMillis,
+        context: &TurnContext,
     ) -> Option<(Vec<Left>, bool)> {
         let mut turns = turns.iter().skip_while(|(until, _)| *until <= from).peekable();
         let (mut all, mut whole) = (Vec::new(), true);
@@ -260,7 +260,7 @@ impl Core {
             let frame = Frame::event(&stored.event_id, text, position, critical);
             let frame = Arc::new(frame.of_session(&stored.session, part));
             made.push_at(&Arc::new(Heard { event, frame }), position);
-            all.extend(std::iter::from_fn(|| leave(made, position, now)));
+            all.extend(std::iter::from_fn(|| leave(made, position, context.now)));
         }
         if let Some((_, wants)) = turns.last().filter(|(_, wants)| !Arc::ptr_eq(made.wants(), wants)) {
             made.renegotiate(wants.clone());
@@ -293,7 +293,7 @@ impl Core {
         last: Option<&str>,
         wants: &Wants,
         scope: &Scope,
-        now: UnixMillis,
+        context: &TurnContext,
     ) -> Vec<Arc<Frame>> {
         let sessions: Vec<SessionId> = self
             .sessions
@@ -303,20 +303,20 @@ impl Core {
             .collect();
         let mut frames: Vec<_> = last.map(|last| gap(subscription, last)).into_iter().collect();
         for session in sessions {
-            frames.extend(self.summary(&session, last.is_some(), now));
+            frames.extend(self.summary(&session, last.is_some(), context));
             let Some(live) = self.sessions.get(&session) else { continue };
             let open: Vec<_> = self
                 .questions
                 .of_session(&live.id)
                 .filter(|question| question.is_open())
                 .filter(|one| if one.is_confirmation() { wants.confirmations } else { wants.clarifications })
-                .map(|question| (question.event.clone(), more_time(question, now)))
+                .map(|question| (question.event.clone(), more_time(question, context.now)))
                 .collect();
             for (event, more_time) in open {
                 // The question itself tells the time that it had at first.
                 if let Some(told) = more_time {
                     let mark = [(SAYSO_EXTENSION, told.mark.as_str())];
-                    frames.extend(self.own_frame(&session, &told.said, &mark, now));
+                    frames.extend(self.own_frame(&session, &told.said, &mark, context));
                 }
                 frames.extend(self.stored_frame(event.as_str()));
             }
@@ -340,11 +340,11 @@ impl Core {
     }
 
     /// A state.changed that says where a session is (§8.7, C-E15): from and to are the same.
-    fn summary(&mut self, session: &SessionId, gap: bool, now: UnixMillis) -> Option<Arc<Frame>> {
+    fn summary(&mut self, session: &SessionId, gap: bool, context: &TurnContext) -> Option<Arc<Frame>> {
         let state = self.sessions.get(session)?.state();
         let said = tongues::state(Some(state), state);
         let words = if gap { r#"{"gap":true,"words":"hub"}"# } else { told::HUBS_WORDS };
-        self.own_frame(session, &said, &[(SAYSO_EXTENSION, words)], now)
+        self.own_frame(session, &said, &[(SAYSO_EXTENSION, words)], context)
     }
 
     /// An event for one listener alone, on no disk: it tells of what is.
@@ -353,11 +353,11 @@ impl Core {
         session: &SessionId,
         said: &str,
         extra: &[(&str, &str)],
-        now: UnixMillis,
+        context: &TurnContext,
     ) -> Option<Arc<Frame>> {
-        let id = self.new_id("evt_", now);
+        let id = self.new_id("evt_", context);
         let live = self.sessions.get(session)?;
-        let timestamp = aaep::Timestamp::from_unix_millis(now)?.to_string();
+        let timestamp = aaep::Timestamp::from_unix_millis(context.now)?.to_string();
         let stamp = Stamp {
             event_id: &id,
             session_id: session.as_str(),

@@ -3,10 +3,10 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use seal::{Digest, UnixMillis};
+use seal::Digest;
 
 use super::subscription::Subscription;
-use super::{After, Core};
+use super::{After, Core, TurnContext};
 use crate::Principal;
 use crate::command::{Output, Reply};
 use crate::delivery::{Frame, Reason};
@@ -43,8 +43,8 @@ impl Known {
 
 impl Core {
     /// These tokens hold and no others: the subscriptions of others are closed.
-    pub(super) fn know(&mut self, principals: Vec<Principal>, now: UnixMillis) -> Reply {
-        let known = principals.into_iter().filter_map(|who| Some((who.token?, who)));
+    pub(super) fn know(&mut self, principals: &[Principal], context: &TurnContext) -> Reply {
+        let known = principals.iter().filter_map(|who| Some((who.token?, who.clone())));
         self.known = Known(Some(known.collect()));
         let others: Vec<_> = self
             .subscriptions
@@ -57,7 +57,7 @@ impl Core {
                 let last = Arc::new(Frame::close(subscription.as_str(), Reason::TokenRemoved));
                 self.staged.after.push(After::Output(Output::Give(listener, last)));
             }
-            self.close_subscription(&subscription, now);
+            self.close_subscription(&subscription, context);
         }
         Reply::Done
     }

@@ -7,10 +7,9 @@ use aaep::event::{CancelledBy, Event, Payload};
 use aaep::{ReplyToken, SessionId};
 use journal::Position;
 use rustc_hash::FxHashMap;
-use seal::UnixMillis;
 
 use super::agent::GONE;
-use super::{After, Core};
+use super::{After, Core, Deferred, TurnContext};
 use crate::command::{Command, EndReason, LimitReached, Notice, QuestionOutcome, Reply, RequestId};
 use crate::{LineId, Principal};
 
@@ -77,34 +76,28 @@ impl Core {
         id: RequestId,
         who: &Principal,
         line: LineId,
-        command: Command,
-        now: UnixMillis,
-    ) -> Option<Reply> {
-        let session = session_of(&command);
-        let asks_again = match &command {
-            Command::Ask { session, key: Some(_), .. } => Some(session.clone()),
-            _ => None,
-        };
-        if let Some(session) = session
-            && let Err(answer) = self.touch(who, line, session, now)
+        command: &Command,
+        context: &TurnContext,
+    ) -> Result<Option<Reply>, Deferred> {
+        if let Some(session) = session_of(command)
+            && let Err(answer) = self.touch(who, line, session, context)
         {
-            return Some(answer);
+            return Ok(Some(answer));
         }
-        self.speaking = Some(line);
-        let reply = self.judge(id, who, command, now);
-        self.speaking = None;
-        match (&reply, asks_again) {
+        let on_line = TurnContext { line: Some(line), ..*context };
+        let reply = self.judge(id, who, command, &on_line)?;
+        match (&reply, command) {
             (Some(Reply::SessionStarted { session_id }), _) => {
-                if let Err(refusal) = self.touch(who, line, session_id, now) {
-                    return Some(refusal);
+                if let Err(refusal) = self.touch(who, line, session_id, context) {
+                    return Ok(Some(refusal));
                 }
             }
-            (Some(Reply::QuestionOpened { reply_token, .. }), Some(session)) => {
-                self.tell_again(line, &session, reply_token);
+            (Some(Reply::QuestionOpened { reply_token, .. }), Command::Ask { session, key: Some(_), .. }) => {
+                self.tell_again(line, session, reply_token);
             }
             _ => {}
         }
-        reply
+        Ok(reply)
     }
 
     /// `session.follow`
@@ -119,9 +112,9 @@ impl Core {
         who: &Principal,
         line: LineId,
         session: &SessionId,
-        now: UnixMillis,
+        context: &TurnContext,
     ) -> Result<(), Reply> {
-        let lease = now.saturating_add(self.limits.lease);
+        let lease = context.now.saturating_add(self.limits.lease);
         let Some(live) = self.own(who, session) else {
             self.tell_over(who, line, session);
             return Ok(());
@@ -166,13 +159,13 @@ impl Core {
     }
 
     /// The session said its last word in this turn: all who follow it are told, except on the line that it came from.
-    pub(super) fn tell_session_end(&mut self, session: &SessionId) {
+    pub(super) fn tell_session_end(&mut self, session: &SessionId, context: &TurnContext) {
         let last = self.staged.after.iter().rev().find_map(|after| match after {
             After::Event { heard, .. } if heard.event.envelope.session_id == *session => ending(&heard.event),
             _ => None,
         });
         let reason = last.unwrap_or(EndReason::Ended);
-        for line in self.lines.of(session).iter().filter(|line| Some(**line) != self.speaking) {
+        for line in self.lines.of(session).iter().filter(|line| Some(**line) != context.line) {
             let notice = Notice::Stopped { session: session.clone(), reason };
             self.staged.notices.push((*line, notice));
         }

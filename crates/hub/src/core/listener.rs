@@ -4,30 +4,26 @@ use aaep::SubscriptionId;
 use aaep::consent::{Ignored, Link, Said, Sender};
 use aaep::message::{Message, SubscriptionClose};
 use aaep::negotiate::renegotiate;
-use seal::UnixMillis;
 
 use super::subscription::{Subscription, rejection};
-use super::{Core, Write};
+use super::{Core, Deferred, TurnContext, Write};
 use crate::Principal;
 use crate::command::Reply;
-
-/// How a message came.
-#[derive(Clone, Copy)]
-pub(super) enum Way<'w> {
-    /// On its own.
-    Alone,
-    /// Over the connection of a subscription, which it must name.
-    Over(&'w SubscriptionId),
-}
 
 impl Core {
     /// `POST /aaep/v1/replies`, or a message over the connection of a subscription: whatever comes of a reply, its sender
     /// learns nothing from the answer (C-D1).
-    pub(super) fn say(&mut self, who: &Principal, way: Way<'_>, text: &str, now: UnixMillis) -> Reply {
-        match Message::parse(text) {
+    pub(super) fn say(
+        &mut self,
+        who: &Principal,
+        over: Option<&SubscriptionId>,
+        text: &str,
+        context: &TurnContext,
+    ) -> Result<Reply, Deferred> {
+        Ok(match Message::parse(text) {
             Some(Message::SubscriptionRenegotiate(wish)) => {
                 let Some(known) = self.own_subscription(who, &wish.subscription_id) else {
-                    return Reply::NotFound;
+                    return Ok(Reply::NotFound);
                 };
                 let terms = known.terms.clone();
                 let offer = self.offer_to(who);
@@ -39,20 +35,20 @@ impl Core {
                         reply
                     }
                     Err(rejected) => {
-                        self.close_subscription(&wish.subscription_id, now);
+                        self.close_subscription(&wish.subscription_id, context);
                         rejection(rejected)
                     }
                 }
             }
             Some(Message::SubscriptionClose(SubscriptionClose { subscription_id, .. })) => {
                 if self.own_subscription(who, &subscription_id).is_none() {
-                    return Reply::NotFound;
+                    return Ok(Reply::NotFound);
                 }
-                self.close_subscription(&subscription_id, now);
+                self.close_subscription(&subscription_id, context);
                 Reply::Done
             }
-            _ => self.reply(who, way, text, now),
-        }
+            _ => self.reply(who, over, text, context)?,
+        })
     }
 
     fn own_subscription(&self, who: &Principal, id: &SubscriptionId) -> Option<&Subscription> {
@@ -60,11 +56,13 @@ impl Core {
     }
 
     /// A reply, more time or stop. Every attempt is written down and answered alike, once that is on disk.
-    fn reply(&mut self, who: &Principal, way: Way<'_>, text: &str, now: UnixMillis) -> Reply {
-        let over = match way {
-            Way::Alone => None,
-            Way::Over(id) => Some(id),
-        };
+    fn reply(
+        &mut self,
+        who: &Principal,
+        over: Option<&SubscriptionId>,
+        text: &str,
+        context: &TurnContext,
+    ) -> Result<Reply, Deferred> {
         let link = over.map_or(Link::Shared, Link::Of);
         let sender = Sender { principal: &who.name, link };
         let heard = match Said::parse(text) {
@@ -77,28 +75,27 @@ impl Core {
                             .get(&wish.session_id)
                             .is_some_and(|live| one.scope.covers(&live.agent, live.person.as_deref()))
                 });
-                self.questions.stop(&wish, &sender, hears, now)
+                self.questions.stop(&wish, &sender, hears, context.now)
             }
-            Ok(Said::Reply(reply)) => self.questions.hear(&reply, &sender, now),
-            Ok(_) => return Reply::Done,
+            Ok(Said::Reply(reply)) => self.questions.hear(&reply, &sender, context.now),
+            Ok(_) => return Ok(Reply::Done),
         };
-        // Whoever wants more time and answers at once is not to lose the answer.
-        if matches!(heard, Err(Ignored::Pending)) && !self.last_round {
-            self.too_early = true;
-            return Reply::Done;
+        // A listener that asks for more time and answers at once must not lose the answer.
+        if matches!(heard, Err(Ignored::Pending)) && !context.is_last_round {
+            return Err(Deferred);
         }
         let what = match &heard {
             Ok(_) => "taken",
             Err(why) => why.as_str(),
         };
         self.staged.writes.push(Write::Attempt {
-            at: now,
+            at: context.now,
             subscription: (&*who.name).into(),
             what: what.to_owned(),
         });
         if let Ok(decided) = heard {
-            self.decide(decided, now);
+            self.decide(decided, context);
         }
-        Reply::Done
+        Ok(Reply::Done)
     }
 }

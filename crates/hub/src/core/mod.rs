@@ -53,7 +53,6 @@ use attach::Since;
 use known::Known;
 use lanes::Lanes;
 use lines::Lines;
-use listener::Way;
 use minutes::Minutes;
 use room::{Dice, Room};
 use subscription::Subscription;
@@ -92,27 +91,19 @@ pub struct Core {
     asked: Minutes,
     waits: Waits,
     lines: Lines,
-    /// The line on which what is being judged was said.
-    speaking: Option<LineId>,
     /// Each open session once, at a time that is not after its lease ends: leases grow without being looked for here.
     leases: BTreeSet<(UnixMillis, SessionId)>,
-    /// Messages about questions of which something else is being written: they are heard after it.
-    later: Vec<Request>,
-    /// What is being judged is such a message.
-    too_early: bool,
-    /// Nothing is heard after this.
-    last_round: bool,
     /// The position of the last event.
     position: u64,
     staged: Staged,
     /// Subscriptions without a connection, by the time until which they may come back.
     lost: BTreeSet<(UnixMillis, SubscriptionId)>,
-    /// What holds could not be read after a turn that was not written; it is tried again at the next.
-    stale: bool,
-    /// After a turn that was not written, nothing is tried before this without being asked.
-    rests_until: UnixMillis,
+    /// The state must be read again from the journal before the next turn, because a turn was not written.
+    needs_rebuild: bool,
+    /// After a failed write the hub does nothing on its own before this time.
+    retry_at: UnixMillis,
     /// The last turn could not be written.
-    doubtful: bool,
+    last_write_failed: bool,
     counters: Arc<Counters>,
     /// Up to this position events may have been forgotten.
     floor: u64,
@@ -121,12 +112,25 @@ pub struct Core {
     room: Room,
 }
 
-/// For so long, in milliseconds, the hub does nothing of itself after it could not write.
-const REST: i64 = 1_000;
+/// How long the hub waits after a failed write before it acts on its own again, in milliseconds.
+const WRITE_RETRY_BACKOFF_MS: i64 = 1_000;
 
-/// So often in one turn messages are heard that came together about one question. What is said beyond that has no effect, as
-/// if it had come after the answer.
-const AGAIN: usize = 4;
+/// Maximum number of further rounds in which one turn handles messages about the same question. Messages beyond that have no
+/// effect, as if they had come after the answer.
+const MAX_ROUNDS_PER_TURN: usize = 4;
+
+/// What the handlers of a request need to know about the turn that they are part of.
+#[derive(Clone, Copy, Debug)]
+struct TurnContext {
+    now: UnixMillis,
+    /// The agent connection that the request came on.
+    line: Option<LineId>,
+    /// No round follows, so nothing can be deferred.
+    is_last_round: bool,
+}
+
+/// A message about a question of which something else is being written. It is judged again when that is on disk.
+struct Deferred;
 
 /// What a turn will have done once it is on disk.
 #[derive(Default)]
@@ -183,18 +187,14 @@ impl Core {
             asked: Minutes::default(),
             waits: Waits::default(),
             lines: Lines::default(),
-            speaking: None,
             leases: BTreeSet::new(),
-            later: Vec::new(),
-            too_early: false,
-            last_round: false,
             position: 0,
             room: Room::default(),
             staged: Staged::default(),
             lost: BTreeSet::new(),
-            stale: false,
-            rests_until: UnixMillis::MIN,
-            doubtful: false,
+            needs_rebuild: false,
+            retry_at: UnixMillis::MIN,
+            last_write_failed: false,
             counters: Arc::default(),
             floor: 0,
             trims_at: now,
@@ -216,10 +216,10 @@ impl Core {
 
     /// Takes a turn.
     pub fn turn(&mut self, requests: impl IntoIterator<Item = Request>, now: UnixMillis) -> Vec<Output> {
-        if self.stale
-            && let Err(error) = self.make_again(now)
+        if self.needs_rebuild
+            && let Err(error) = self.rebuild(now)
         {
-            self.rests_until = now.saturating_add(REST);
+            self.retry_at = now.saturating_add(WRITE_RETRY_BACKOFF_MS);
             let why = Unavailable::NotRead(Arc::new(error));
             let mut outputs = Vec::new();
             for request in requests {
@@ -232,23 +232,19 @@ impl Core {
             }
             return outputs;
         }
-        for request in requests {
-            self.follow(request, now);
-        }
-        self.wake(now);
-        let mut outputs = self.finish(now);
-        for round in 1..=AGAIN {
-            self.last_round = round == AGAIN;
-            let later = std::mem::take(&mut self.later);
-            if later.is_empty() {
+        let mut context = TurnContext { now, line: None, is_last_round: false };
+        let mut deferred: Vec<_> =
+            requests.into_iter().filter_map(|request| self.follow(request, &context)).collect();
+        self.wake(&context);
+        let mut outputs = self.finish(&context);
+        for round in 1..=MAX_ROUNDS_PER_TURN {
+            if deferred.is_empty() {
                 break;
             }
-            for request in later {
-                self.follow(request, now);
-            }
-            outputs.extend(self.finish(now));
+            context.is_last_round = round == MAX_ROUNDS_PER_TURN;
+            deferred = deferred.into_iter().filter_map(|request| self.follow(request, &context)).collect();
+            outputs.extend(self.finish(&context));
         }
-        self.last_round = false;
         outputs
     }
 
@@ -269,107 +265,113 @@ impl Core {
             self.lost.first().map(|(until, _)| *until),
         ];
         let first = parts.into_iter().flatten().min();
-        let rests = (self.stale || self.doubtful).then_some(self.rests_until);
-        first.map(|at| at.max(self.rests_until)).into_iter().chain(rests).min()
+        let retry = (self.needs_rebuild || self.last_write_failed).then_some(self.retry_at);
+        first.map(|at| at.max(self.retry_at)).into_iter().chain(retry).min()
     }
 
-    fn follow(&mut self, request: Request, now: UnixMillis) {
-        let said = matches!(request.command, Command::Say { .. } | Command::SayOver { .. });
-        let again = said.then(|| request.clone());
-        let Request { id, who, command } = request;
-        let answer = self.judge(id, &who, command, now);
-        if std::mem::take(&mut self.too_early) {
-            self.later.extend(again);
-        } else if let Some(answer) = answer {
-            self.staged.answers.push((id, answer));
+    /// Judges a request and stages its reply; gives the request back if it is deferred.
+    fn follow(&mut self, request: Request, context: &TurnContext) -> Option<Request> {
+        match self.judge(request.id, &request.who, &request.command, context) {
+            Ok(Some(reply)) => self.staged.answers.push((request.id, reply)),
+            Ok(None) => {}
+            Err(Deferred) => return Some(request),
         }
+        None
     }
 
-    /// Judges a request; it has no answer yet, or never will, if there is none.
-    fn judge(&mut self, id: RequestId, who: &Principal, command: Command, now: UnixMillis) -> Option<Reply> {
+    /// Judges a request. There is no reply where it comes later, or where nobody waits for one.
+    fn judge(
+        &mut self,
+        id: RequestId,
+        who: &Principal,
+        command: &Command,
+        context: &TurnContext,
+    ) -> Result<Option<Reply>, Deferred> {
         if !self.known.hears(who) {
-            return Some(Reply::Forbidden);
+            return Ok(Some(Reply::Forbidden));
         }
-        match command {
-            Command::Know { principals } => Some(self.know(principals, now)),
-            Command::Subscribe { text } => Some(self.subscribe(who, &text, now)),
+        Ok(Some(match command {
+            Command::Know { principals } => self.know(principals, context),
+            Command::Subscribe { text } => self.subscribe(who, text, context),
             Command::Attach { subscription, last_event_id, listener } => {
-                let since = last_event_id.map_or(Since::Now, Since::Event);
-                Some(self.attach(who, &subscription, since, listener, now))
+                let since = last_event_id.clone().map_or(Since::Now, Since::Event);
+                self.attach(who, subscription, since, *listener, context)
             }
             Command::AttachFromStart { subscription, listener } => {
-                Some(self.attach(who, &subscription, Since::Start, listener, now))
+                self.attach(who, subscription, Since::Start, *listener, context)
             }
             Command::Detached { listener, too_slow } => {
-                self.detached(listener, too_slow, now);
-                None
+                self.detached(*listener, *too_slow, context);
+                return Ok(None);
             }
             Command::Goodbye => {
                 self.say_goodbye();
-                Some(Reply::Done)
+                Reply::Done
             }
-            Command::Say { text } => Some(self.say(who, Way::Alone, &text, now)),
-            Command::SayOver { subscription, text } => {
-                Some(self.say(who, Way::Over(&subscription), &text, now))
-            }
-            Command::Start { text, key } => Some(self.start(who, &text, key.as_deref(), now)),
+            Command::Say { text } => self.say(who, None, text, context)?,
+            Command::SayOver { subscription, text } => self.say(who, Some(subscription), text, context)?,
+            Command::Start { text, key } => self.start(who, text, key.as_deref(), context),
             Command::Publish { session, events, key } => {
-                Some(self.publish(who, &session, &events, key.as_deref(), now))
+                self.publish(who, session, events, key.as_deref(), context)
             }
             Command::Output { session, output_id, text, language, content_type, complete, stays, key } => {
                 let (id, language) = (output_id.as_deref(), language.as_deref());
-                let content_type = content_type.as_deref();
-                let output = output::Piece { id, text: &text, language, content_type, complete, stays };
-                Some(self.output(who, &session, &output, key.as_deref(), now))
+                let (content_type, complete, stays) = (content_type.as_deref(), *complete, *stays);
+                let output = output::Piece { id, text, language, content_type, complete, stays };
+                self.output(who, session, &output, key.as_deref(), context)
             }
             Command::Ask { session, text, clarify, key } => {
-                Some(self.ask(who, &session, &text, clarify, key.as_deref(), now))
+                self.ask(who, session, text, *clarify, key.as_deref(), context)
             }
-            Command::Wait { session, token, until } => self.wait(id, who, &session, &token, until, now),
-            Command::Withdraw { session, token } => self.withdraw(id, who, &session, &token, now),
+            Command::Wait { session, token, until } => {
+                return Ok(self.wait(id, who, session, token, *until, context));
+            }
+            Command::Withdraw { session, token } => {
+                return Ok(self.withdraw(id, who, session, token, context));
+            }
             Command::Forget { request } => {
-                self.left_waiting(request);
-                None
+                self.left_waiting(*request);
+                return Ok(None);
             }
             // A line on a line is nothing, and a line is not followed to the end of the stack.
-            Command::On { line, command } if !matches!(*command, Command::On { .. }) => {
-                self.on_line(id, who, line, *command, now)
+            Command::On { line, command } if !matches!(**command, Command::On { .. }) => {
+                return self.on_line(id, who, *line, command, context);
             }
-            Command::On { .. } => Some(Malformed::NestedLine.into()),
-            Command::Follow { session } => Some(self.followed(who, &session)),
+            Command::On { .. } => Malformed::NestedLine.into(),
+            Command::Follow { session } => self.followed(who, session),
             Command::HungUp { line } => {
-                self.hung_up(line, now);
-                None
+                self.hung_up(*line, context);
+                return Ok(None);
             }
-        }
+        }))
     }
 
     /// What is due by the clock alone.
-    fn wake(&mut self, now: UnixMillis) {
-        let decided = self.questions.wake(now);
-        self.decide(decided, now);
-        self.close_lost(now);
-        self.close_full(now);
-        self.end_leases(now);
-        self.end_waits(now);
-        self.trim(now);
+    fn wake(&mut self, context: &TurnContext) {
+        let decided = self.questions.wake(context.now);
+        self.decide(decided, context);
+        self.close_lost(context);
+        self.close_full(context);
+        self.end_leases(context);
+        self.end_waits(context);
+        self.trim(context);
     }
 
     /// Writes what was staged, lets it hold, and says what to tell whom.
-    fn finish(&mut self, now: UnixMillis) -> Vec<Output> {
+    fn finish(&mut self, context: &TurnContext) -> Vec<Output> {
         let mut staged = std::mem::take(&mut self.staged);
         if let Err(error) = self.write(&staged.writes) {
-            return self.undo(staged, error, now);
+            return self.undo(staged, error, context);
         }
         let mut outputs = std::mem::take(&mut self.room.outputs);
         self.count(&staged, &mut outputs);
-        self.try_disk(now, &mut outputs);
+        self.try_disk(context, &mut outputs);
         // Who comes in this turn is told all of it that it missed, so it joins when the turn has been heard.
         let mut coming = Vec::new();
         for after in staged.after.drain(..) {
             match after {
                 After::Event { heard, agent, person } => {
-                    self.lanes.hear(&heard, &agent, person.as_deref(), now, &mut outputs);
+                    self.lanes.hear(&heard, &agent, person.as_deref(), context.now, &mut outputs);
                 }
                 After::Decided(decided) => self.questions.commit(decided),
                 After::Output(output) => outputs.push(output),
@@ -377,9 +379,9 @@ impl Core {
                 After::Moved(subscription) => self.moved(&subscription, &mut outputs),
             }
         }
-        self.lanes.pull(self.position, now, &mut outputs);
+        self.lanes.pull(self.position, context.now, &mut outputs);
         for attach in coming {
-            self.attached(attach, now, &mut outputs);
+            self.attached(attach, context, &mut outputs);
         }
         outputs.extend(staged.answers.drain(..).map(|(id, answer)| Output::Reply(id, answer)));
         self.answer_waits(&mut outputs);
@@ -408,7 +410,7 @@ impl Core {
     }
 
     /// Nothing of the turn happened. What is on disk is what holds; whoever asked for something may ask again.
-    fn undo(&mut self, staged: Staged, error: journal::Error, now: UnixMillis) -> Vec<Output> {
+    fn undo(&mut self, staged: Staged, error: journal::Error, context: &TurnContext) -> Vec<Output> {
         let mut outputs = Vec::new();
         for after in staged.after {
             match after {
@@ -428,17 +430,19 @@ impl Core {
         // Connections are let go: they come back and resume from what is on disk.
         outputs.extend(std::mem::take(&mut self.listeners).into_keys().map(Output::Close));
         outputs.push(Output::Note(note));
-        self.rests_until = now.saturating_add(REST);
-        self.trims_at = now;
-        self.stale = true;
-        self.doubtful = true;
-        // What cannot be read now is read again before the next turn: `stale` stays set.
-        drop(self.make_again(now));
+        self.retry_at = context.now.saturating_add(WRITE_RETRY_BACKOFF_MS);
+        self.trims_at = context.now;
+        self.needs_rebuild = true;
+        self.last_write_failed = true;
+        // What cannot be read now is read before the next turn: `needs_rebuild` stays set.
+        if let Err(error) = self.rebuild(context.now) {
+            outputs.push(Output::Note(Note::NotRead(error.to_string())));
+        }
         outputs
     }
 
-    /// Makes the state again from the journal. Lines stay: whoever is on one is told that nothing was stored, and goes on.
-    fn make_again(&mut self, now: UnixMillis) -> Result<(), journal::Error> {
+    /// Reads the state from the journal again. Agent connections stay: each learns that nothing was stored, and goes on.
+    fn rebuild(&mut self, now: UnixMillis) -> Result<(), journal::Error> {
         self.restore(now)?;
         self.lines.keep(|session| self.sessions.contains_key(session));
         Ok(())

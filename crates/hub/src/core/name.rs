@@ -2,18 +2,16 @@
 
 use std::sync::Arc;
 
-use seal::UnixMillis;
-
-use super::Core;
+use super::{Core, TurnContext};
 
 impl Core {
     /// A name for something that is made now: six bytes of the time, and ten that were drawn.
-    pub(super) fn new_id(&mut self, prefix: &str, now: UnixMillis) -> Arc<str> {
+    pub(super) fn new_id(&mut self, prefix: &str, context: &TurnContext) -> Arc<str> {
         let mut drawn = [0; 16];
         if let Some(drawn) = drawn.get_mut(6..) {
             self.fill(drawn);
         }
-        let time = u128::from(now.get().cast_unsigned()) << 80;
+        let time = u128::from(context.now.get().cast_unsigned()) << 80;
         let digits = hex(time | u128::from_be_bytes(drawn));
         let mut id = std::mem::take(&mut self.room.id);
         id.clear();

@@ -3,9 +3,9 @@
 use aaep::SessionId;
 use aaep::event::State;
 use aaep::json::Writer;
-use seal::{Digest, UnixMillis};
+use seal::Digest;
 
-use super::{Core, tongues};
+use super::{Core, TurnContext, tongues};
 use crate::Principal;
 use crate::command::{Malformed, Reply};
 
@@ -30,7 +30,7 @@ impl Core {
         session: &SessionId,
         piece: &Piece<'_>,
         key: Option<&str>,
-        now: UnixMillis,
+        context: &TurnContext,
     ) -> Reply {
         let complete = if piece.complete { "1" } else { "0" };
         let whole = [session.as_str(), piece.id.unwrap_or(""), complete, piece.text];
@@ -42,7 +42,7 @@ impl Core {
             return answer;
         }
         let Some(live) = self.own(who, session) else { return Reply::NotFound };
-        live.seen = Some(now);
+        live.seen = Some(context.now);
         let open = live.machine.open_outputs().find(|(id, _)| *id == piece.id);
         let mut position = open.map_or(0, |(_, next)| next);
         // While a question is open, leaving its state would tell that it was answered (decision 15).
@@ -64,10 +64,10 @@ impl Core {
         if piece.complete && !asks && !piece.stays {
             events.push(tongues::state(None, &State::Thinking));
         }
-        match self.emit(session, &events, false, now) {
+        match self.emit(session, &events, false, context) {
             Ok(event_ids) => {
                 let reply = Reply::EventsPublished { event_ids };
-                self.remember(who, keyed.as_ref(), &reply, now);
+                self.remember(who, keyed.as_ref(), &reply, context);
                 reply
             }
             Err(answer) => answer,

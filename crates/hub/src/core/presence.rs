@@ -4,8 +4,8 @@ use aaep::consent::{Answer, By, Call, Resolution, Status};
 use aaep::{ReplyToken, SessionId};
 use seal::UnixMillis;
 
-use super::Core;
 use super::tongues::{self, End};
+use super::{Core, TurnContext};
 use crate::command::RequestId;
 
 /// An agent that comes and goes by single requests counts as there for so long, in milliseconds.
@@ -36,8 +36,8 @@ impl Core {
     }
 
     /// Whether nobody follows a session, waits for the question or was there just now.
-    pub(super) fn is_away(&self, session: &SessionId, token: &ReplyToken, now: UnixMillis) -> bool {
-        let seen = |at: UnixMillis| now.millis_since(at) <= BETWEEN;
+    pub(super) fn is_away(&self, session: &SessionId, token: &ReplyToken, context: &TurnContext) -> bool {
+        let seen = |at: UnixMillis| context.now.millis_since(at) <= BETWEEN;
         self.lines.of(session).is_empty()
             && !self.waits.has(token)
             && self.sessions.get(session).is_some_and(|live| !live.seen.is_some_and(seen))
@@ -54,22 +54,22 @@ impl Core {
     }
 
     /// A person who has said yes is not to believe that it is done: nobody has taken it yet.
-    pub(super) fn tell_away(&mut self, resolution: &Resolution, now: UnixMillis) {
+    pub(super) fn tell_away(&mut self, resolution: &Resolution, context: &TurnContext) {
         let refused = matches!(resolution.answer, Answer::Decision(_)) && !resolution.is_accepted();
         if resolution.by != By::Reply || refused {
             return;
         }
-        self.say_itself(&resolution.session, &tongues::away(), &[], now);
+        self.say_itself(&resolution.session, &tongues::away(), &[], context);
     }
 
     /// Ends a session whose agent is gone.
-    pub(super) fn end_for_it(&mut self, id: &SessionId, now: UnixMillis) {
+    pub(super) fn end_for_it(&mut self, id: &SessionId, context: &TurnContext) {
         let Some(live) = self.sessions.get(id) else { return };
         let end = End::Gone {
             under_way: live.machine.open_tools().next().is_some(),
             unused_yes: self.has_unused_yes(&live.id),
         };
-        self.end_with(id, end, now);
+        self.end_with(id, end, context);
     }
 
     /// Whether a person has said yes to something that was never said to be begun.

@@ -9,12 +9,12 @@ use aaep::json::Doc;
 use aaep::rule::{Face, Finding, Findings, Severity};
 use aaep::session::{Body, Session};
 use aaep::{ReplyToken, SessionId};
-use seal::{Digest, UnixMillis};
+use seal::Digest;
 
 use super::agent::Live;
 use super::ask::{binding, broken};
 use super::told;
-use super::{After, Core, Heard, Write};
+use super::{After, Core, Heard, TurnContext, Write};
 use crate::Principal;
 use crate::command::{LimitReached, Malformed, Output, Reply};
 use crate::compose::{self, SAYSO_EXTENSION, Stamp};
@@ -29,7 +29,7 @@ impl Core {
         session: &SessionId,
         events: &[String],
         key: Option<&str>,
-        now: UnixMillis,
+        context: &TurnContext,
     ) -> Reply {
         let keyed =
             key.map(|key| (key, Digest::of_all([session.as_str().as_bytes(), events.join("\n").as_bytes()])));
@@ -43,10 +43,10 @@ impl Core {
         if events.is_empty() || events.len() > self.limits.events_in_request {
             return Malformed::EventCount { most: self.limits.events_in_request }.into();
         }
-        match self.emit(session, events, true, now) {
+        match self.emit(session, events, true, context) {
             Ok(event_ids) => {
                 let reply = Reply::EventsPublished { event_ids };
-                self.remember(who, keyed.as_ref(), &reply, now);
+                self.remember(who, keyed.as_ref(), &reply, context);
                 reply
             }
             Err(answer) => answer,
@@ -60,25 +60,25 @@ impl Core {
         session: &SessionId,
         events: &[String],
         by_agent: bool,
-        now: UnixMillis,
+        context: &TurnContext,
     ) -> Result<Vec<Arc<str>>, Reply> {
         let mut savepoint = self.savepoint(events.len() > 1);
-        let staged = self.stage_all(session, events, by_agent, &mut savepoint, now);
+        let staged = self.stage_all(session, events, by_agent, &mut savepoint, context);
         let staged =
-            staged.and_then(|ids| self.criticals_left(session, by_agent, &savepoint, now).map(|()| ids));
+            staged.and_then(|ids| self.criticals_left(session, by_agent, &savepoint, context).map(|()| ids));
         if staged.is_err() {
             self.roll_back(session, savepoint);
         }
         let mut over = false;
         if let Some(live) = self.sessions.get_mut(session) {
-            live.lease = live.lease.max(now.saturating_add(self.limits.lease));
+            live.lease = live.lease.max(context.now.saturating_add(self.limits.lease));
             if by_agent && staged.is_ok() {
-                live.seen = Some(now);
+                live.seen = Some(context.now);
             }
             over = !live.machine.is_open();
         }
         if staged.is_ok() && over {
-            self.end(session, now);
+            self.end(session, context);
         }
         staged
     }
@@ -114,7 +114,7 @@ impl Core {
         events: &[String],
         by_agent: bool,
         savepoint: &mut Savepoint,
-        now: UnixMillis,
+        context: &TurnContext,
     ) -> Result<Vec<Arc<str>>, Reply> {
         let mut ids = Vec::with_capacity(events.len());
         for event in events {
@@ -125,7 +125,7 @@ impl Core {
                 &[]
             };
             let event = hubs_words.as_ref().unwrap_or(event);
-            ids.push(self.emit_said(session, event, words, by_agent, Some(savepoint), now)?);
+            ids.push(self.emit_said(session, event, words, by_agent, Some(savepoint), context)?);
         }
         Ok(ids)
     }
@@ -136,7 +136,7 @@ impl Core {
         session: &SessionId,
         by_agent: bool,
         savepoint: &Savepoint,
-        now: UnixMillis,
+        context: &TurnContext,
     ) -> Result<(), Reply> {
         let new = self.staged.writes.get(savepoint.writes..).unwrap_or_default();
         let critical =
@@ -146,7 +146,7 @@ impl Core {
         }
         let agent = self.sessions.get(session).map(Live::agent_and_person).unwrap_or_default();
         let most = self.limits.criticals_per_minute;
-        if !self.criticals.take(&agent, critical, most, now) {
+        if !self.criticals.take(&agent, critical, most, context.now) {
             return Err(LimitReached::CriticalsPerMinute { most }.into());
         }
         Ok(())
@@ -158,9 +158,9 @@ impl Core {
         session: &SessionId,
         said: &str,
         extra: &[(&str, &str)],
-        now: UnixMillis,
+        context: &TurnContext,
     ) -> Result<Arc<str>, Reply> {
-        self.emit_said(session, said, extra, false, None, now)
+        self.emit_said(session, said, extra, false, None, context)
     }
 
     fn emit_said(
@@ -170,11 +170,11 @@ impl Core {
         extra: &[(&str, &str)],
         by_agent: bool,
         savepoint: Option<&mut Savepoint>,
-        now: UnixMillis,
+        context: &TurnContext,
     ) -> Result<Arc<str>, Reply> {
         let mut tape = std::mem::take(&mut self.room.said);
         let said = Said { doc: &tape.read(said)?, question: None, extra, by_agent };
-        let id = self.emit_doc(session, &said, savepoint, now)?;
+        let id = self.emit_doc(session, &said, savepoint, context)?;
         self.room.said = tape;
         Ok(id)
     }
@@ -185,12 +185,12 @@ impl Core {
         session: &SessionId,
         said: &Said<'_>,
         savepoint: Option<&mut Savepoint>,
-        now: UnixMillis,
+        context: &TurnContext,
     ) -> Result<Arc<str>, Reply> {
-        let id = self.new_id("evt_", now);
+        let id = self.new_id("evt_", context);
         let Some(live) = self.sessions.get_mut(session) else { return Err(Reply::NotFound) };
         // A clock that goes back does not take the session's stamps with it (§3.2.5).
-        let at = now.max(live.stamped);
+        let at = context.now.max(live.stamped);
         let mut event = std::mem::take(&mut self.room.event);
         let timestamp = self.room.stamp(at);
         let stamp = Stamp {
@@ -232,14 +232,14 @@ impl Core {
         let critical = compose::event(&root, &stamp, &added, hidden, &mut event).map_err(Malformed::Event)?;
         let doc = event.doc()?;
         let new = New { id: &id, doc, critical, token: token.as_ref(), arguments };
-        let owner = self.stage(session, &new, savepoint, now)?;
+        let owner = self.stage(session, &new, savepoint, context)?;
         let body = event.take(self.room.texts.pop());
         self.room.event = event;
         self.staged.writes.push(Write::Event {
             position: self.position,
             session: owner,
             event_id: id.clone(),
-            at: now,
+            at: context.now,
             critical,
             body,
         });
@@ -252,9 +252,9 @@ impl Core {
         session: &SessionId,
         said: &str,
         extra: &[(&str, &str)],
-        now: UnixMillis,
+        context: &TurnContext,
     ) {
-        let said = self.emit_one(session, said, extra, now).map(drop);
+        let said = self.emit_one(session, said, extra, context).map(drop);
         self.was_said(session, said);
     }
 
@@ -276,7 +276,7 @@ impl Core {
         session: &SessionId,
         new: &New<'_>,
         savepoint: Option<&mut Savepoint>,
-        now: UnixMillis,
+        context: &TurnContext,
     ) -> Result<SessionId, Reply> {
         let doc = &new.doc;
         let mut findings = Findings::new(Face::Strict);
@@ -324,7 +324,7 @@ impl Core {
                 let decided = self.questions.spend(&call).map_err(|why| {
                     Reply::Unlawful(vec![broken(why.rule(*irreversible), "/tool", why.to_string())])
                 })?;
-                self.decide(decided, now);
+                self.decide(decided, context);
             } else {
                 self.note_use(&call);
             }
@@ -341,13 +341,13 @@ impl Core {
     }
 
     /// A session that has said its last word is over: its questions are refused, and it is forgotten.
-    fn end(&mut self, session: &SessionId, now: UnixMillis) {
+    fn end(&mut self, session: &SessionId, context: &TurnContext) {
         let Some(live) = self.sessions.get(session) else { return };
-        let decided = self.questions.end(&live.id.clone(), now);
-        self.decide(decided, now);
-        self.staged.writes.push(Write::SessionEnded { id: session.clone(), at: now });
+        let decided = self.questions.end(&live.id.clone(), context.now);
+        self.decide(decided, context);
+        self.staged.writes.push(Write::SessionEnded { id: session.clone(), at: context.now });
         self.forget_session(session);
-        self.tell_session_end(session);
+        self.tell_session_end(session, context);
     }
 }
 

@@ -73,7 +73,7 @@ impl Core {
             self.lost.insert((until, subscription.id.clone()));
             self.subscriptions.insert(subscription.id.clone(), subscription);
         }
-        self.stale = false;
+        self.needs_rebuild = false;
         self.recount();
         Ok(())
     }

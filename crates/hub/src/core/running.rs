@@ -6,11 +6,10 @@ use std::sync::Arc;
 use aaep::SessionId;
 use aaep::shape::Shaper;
 use journal::Position;
-use seal::UnixMillis;
 
 use super::attach::Turn;
 use super::lanes::shaper;
-use super::{Core, Heard};
+use super::{Core, Heard, TurnContext};
 use crate::Scope;
 use crate::delivery::Frame;
 
@@ -21,7 +20,7 @@ impl Core {
         &mut self,
         turns: &[Turn],
         scope: &Scope,
-        now: UnixMillis,
+        context: &TurnContext,
     ) -> Option<(Shaper<Heard>, Vec<Arc<Frame>>)> {
         let open: HashSet<SessionId> = self
             .sessions
@@ -40,7 +39,7 @@ impl Core {
         }
         let (_, wants) = turns.last()?;
         let mut made = shaper(wants, self.limits.shape);
-        let (all, _) = self.retell(before, &mut made, &[(u64::MAX, wants.clone())], scope, now)?;
+        let (all, _) = self.retell(before, &mut made, &[(u64::MAX, wants.clone())], scope, context)?;
         let mut frames = Vec::new();
         for left in all {
             if open.contains(&left.out.event().envelope.session_id) {

@@ -10,7 +10,7 @@ use aaep::shape::Wants;
 use seal::{Digest, UnixMillis};
 
 use super::onward::Onward;
-use super::{After, Core, Write};
+use super::{After, Core, TurnContext, Write};
 use crate::command::{LimitReached, Malformed, Output, Reply};
 use crate::delivery::{Frame, Reason};
 use crate::{LaneId, ListenerId, Principal, Scope};
@@ -50,7 +50,7 @@ const MOST_BEFORE: usize = 4;
 
 impl Core {
     /// `POST /aaep/v1/subscriptions`
-    pub(super) fn subscribe(&mut self, who: &Principal, text: &str, now: UnixMillis) -> Reply {
+    pub(super) fn subscribe(&mut self, who: &Principal, text: &str, context: &TurnContext) -> Reply {
         if !who.role.hears() {
             return Reply::Forbidden;
         }
@@ -80,7 +80,7 @@ impl Core {
                 let accepted = reply.to_json().unwrap_or_default();
                 let mut subscription = Subscription::new(id.clone(), who, terms, &accepted);
                 // One that nobody ever listens on is let go like one whose connection is gone.
-                let until = now.saturating_add(self.limits.attach_window);
+                let until = context.now.saturating_add(self.limits.attach_window);
                 subscription.lost = Some(until);
                 subscription.after = onward.after;
                 self.lost.insert((until, id.clone()));
@@ -112,7 +112,7 @@ impl Core {
     }
 
     /// A connection is gone. Its subscription may come back within the window.
-    pub(super) fn detached(&mut self, listener: ListenerId, too_slow: bool, now: UnixMillis) {
+    pub(super) fn detached(&mut self, listener: ListenerId, too_slow: bool, context: &TurnContext) {
         let Some(subscription) = self.listeners.remove(&listener) else { return };
         let window = if too_slow { 0 } else { self.limits.resume_window };
         let Some(known) = self.subscriptions.get_mut(&subscription) else { return };
@@ -122,13 +122,13 @@ impl Core {
         let id = known.id.clone();
         if too_slow {
             self.tell_end(&subscription, listener, Reason::SlowConsumer);
-            self.close_subscription(&subscription, now);
+            self.close_subscription(&subscription, context);
         } else {
-            let until = now.saturating_add(window);
+            let until = context.now.saturating_add(window);
             known.lost = Some(until);
             self.lost.insert((until, subscription.clone()));
-            let decided = self.questions.subscription_lost(&id, now, window);
-            self.decide(decided, now);
+            let decided = self.questions.subscription_lost(&id, context.now, window);
+            self.decide(decided, context);
         }
     }
 
@@ -147,15 +147,15 @@ impl Core {
     }
 
     /// Subscriptions that did not come back in time are closed (C-C17).
-    pub(super) fn close_lost(&mut self, now: UnixMillis) {
-        while self.lost.first().is_some_and(|(until, _)| *until <= now)
+    pub(super) fn close_lost(&mut self, context: &TurnContext) {
+        while self.lost.first().is_some_and(|(until, _)| *until <= context.now)
             && let Some((_, subscription)) = self.lost.pop_first()
         {
-            self.close_subscription(&subscription, now);
+            self.close_subscription(&subscription, context);
         }
     }
 
-    pub(super) fn close_subscription(&mut self, subscription: &SubscriptionId, now: UnixMillis) {
+    pub(super) fn close_subscription(&mut self, subscription: &SubscriptionId, context: &TurnContext) {
         let Some(known) = self.subscriptions.remove(subscription) else { return };
         if let Some(until) = known.lost {
             self.lost.remove(&(until, subscription.clone()));
@@ -168,8 +168,8 @@ impl Core {
             }
         }
         self.staged.writes.push(Write::SubscriptionClosed { id: subscription.clone() });
-        let decided = self.questions.subscription_closed(&known.id, now);
-        self.decide(decided, now);
+        let decided = self.questions.subscription_closed(&known.id, context.now);
+        self.decide(decided, context);
     }
 
     pub(super) fn change_terms(&mut self, subscription: &SubscriptionId, terms: Terms, accepted: &str) {

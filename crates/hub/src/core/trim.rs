@@ -1,6 +1,6 @@
 //! Forgetting what is over, a step at a time.
 
-use super::Core;
+use super::{Core, TurnContext};
 use journal::Retention;
 use seal::UnixMillis;
 
@@ -16,17 +16,17 @@ impl Core {
     }
 
     /// Takes one step, if it is time. A trim that fails has forgotten nothing, and is tried again in its time.
-    pub(super) fn trim(&mut self, now: UnixMillis) {
-        if self.next_trim().is_none_or(|at| at > now) {
+    pub(super) fn trim(&mut self, context: &TurnContext) {
+        if self.next_trim().is_none_or(|at| at > context.now) {
             return;
         }
         let mut pause = self.limits.trim_every;
-        if let Ok(done) = self.journal.trim(&self.limits.retention, now) {
+        if let Ok(done) = self.journal.trim(&self.limits.retention, context.now) {
             self.floor = done.floor.get();
             if done.more {
                 pause = pause.min(PAUSE);
             }
         }
-        self.trims_at = now.saturating_add(pause.max(1));
+        self.trims_at = context.now.saturating_add(pause.max(1));
     }
 }

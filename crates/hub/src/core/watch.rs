@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use seal::UnixMillis;
-
-use super::{After, Core, REST, Staged};
+use super::{After, Core, Staged, TurnContext, WRITE_RETRY_BACKOFF_MS};
 use crate::command::{Output, Reply};
 use crate::watch::Note;
 use crate::write::Write;
@@ -18,7 +16,7 @@ impl Core {
 
     /// A turn is on disk.
     pub(super) fn count(&mut self, staged: &Staged, outputs: &mut Vec<Output>) {
-        if !staged.writes.is_empty() && std::mem::take(&mut self.doubtful) {
+        if !staged.writes.is_empty() && std::mem::take(&mut self.last_write_failed) {
             outputs.push(Output::Note(Note::StoredAgain));
         }
         let counters = &self.counters;
@@ -119,17 +117,17 @@ impl Core {
     }
 
     /// After a turn that was not written, whether the disk takes writes again is found out even if nobody asks for one.
-    pub(super) fn try_disk(&mut self, now: UnixMillis, outputs: &mut Vec<Output>) {
-        if !self.doubtful || self.stale || now < self.rests_until {
+    pub(super) fn try_disk(&mut self, context: &TurnContext, outputs: &mut Vec<Output>) {
+        if !self.last_write_failed || self.needs_rebuild || context.now < self.retry_at {
             return;
         }
         let what = "the disk takes writes again".to_owned();
-        let trial = Write::Attempt { at: now, subscription: "".into(), what };
+        let trial = Write::Attempt { at: context.now, subscription: "".into(), what };
         if self.journal.commit(&[trial.entry()]).is_ok() {
-            self.doubtful = false;
+            self.last_write_failed = false;
             outputs.push(Output::Note(Note::StoredAgain));
         } else {
-            self.rests_until = now.saturating_add(REST);
+            self.retry_at = context.now.saturating_add(WRITE_RETRY_BACKOFF_MS);
         }
     }
 }

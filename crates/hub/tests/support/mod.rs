@@ -151,7 +151,7 @@ impl Stage {
         self.turn();
     }
 
-    fn perform(&mut self, outputs: Vec<Output>) {
+    pub(crate) fn perform(&mut self, outputs: Vec<Output>) {
         for output in outputs {
             match output {
                 Output::Reply(id, answer) => {

@@ -30,6 +30,7 @@ impl Observe {
             }
             Note::Gap(listener) => record::listener_gap(listener.0),
             Note::NotStored(error) => record::storage_failed(error),
+            Note::NotRead(error) => record::storage_unreadable(error),
             Note::StoredAgain => record::storage_good(),
             _ => {}
         }

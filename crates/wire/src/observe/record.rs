@@ -59,6 +59,8 @@ records! {
     hub_unsaid(session: &SessionId, rules: Rules<'_>)
         ERROR "hub.unsaid" "What the hub itself had to say was refused by these rules.";
     storage_failed(error: &str) ERROR "storage.failed" "A turn could not be stored, so nothing of it happened.";
+    storage_unreadable(error: &str)
+        ERROR "storage.failed" "The state could not be read after a failed write; it is read before the next turn.";
     storage_good() INFO "storage.good" "The disk takes writes again.";
     limit_hit(limit: &str) WARN "limit.hit" "Somebody asked for more than a limit allows.";
     limit_hit_on(limit: &'static str, route: &'static str)
