@@ -193,7 +193,7 @@ async fn callbacks(acts: &[Act], stage: &Stage) {
     drop(running.await.unwrap());
 }
 
-/// How often sessions began and ended, as the person heard it, who judges every event.
+/// How often sessions began and ended, as the person heard it, who judges every event at the end.
 async fn hears(person: &mut Person, answers: &Answers) -> (usize, usize) {
     let mut answers = answers.iter();
     let (mut begun, mut ended, mut over) = (0, 0, false);
@@ -217,6 +217,7 @@ async fn hears(person: &mut Person, answers: &Answers) -> (usize, usize) {
         over |= event["summary_normal"] == AFTERWARDS;
         // A session that was left may be ended after another has been.
         if over && ended >= begun {
+            person.judges();
             return (begun - 1, ended - 1);
         }
     }
@@ -242,6 +243,7 @@ fn whatever(kind: Kind, cases: u32, chains: bool, play: &impl AsyncFn(&[Act], &S
             // Warnings about the state of a call where several questions are open, or one is just being answered.
             person.excuses("AAEP-A.4-2");
             person.excuses("AAEP-9.3.1-2");
+            person.defers();
             let playing = async {
                 play(&acts, &stage).await;
                 stage.hub.session("Afterwards.").start().await.unwrap().finish(AFTERWARDS).await.unwrap();

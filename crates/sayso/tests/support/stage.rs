@@ -70,6 +70,8 @@ struct Judge {
     validator: Validator,
     recording: Recording<RandomState>,
     excused: Vec<&'static str>,
+    /// The events so far, where they are judged at the end.
+    deferred: Option<Vec<(Value, String)>>,
 }
 
 /// Warnings for which the crate is not to blame: how many lengths a text has is its author's to say, and the hub sets no
@@ -79,10 +81,20 @@ const EXCUSED: [&str; 2] = ["AAEP-2.2.8-2", "AAEP-3.3.2-2"];
 impl Judge {
     fn new() -> Self {
         let recording = Recording::new(Sequence::Auto, Limits::default(), RandomState::new());
-        Self { validator: Validator::new(), recording, excused: EXCUSED.to_vec() }
+        Self { validator: Validator::new(), recording, excused: EXCUSED.to_vec(), deferred: None }
     }
 
-    fn hears(&mut self, text: &str) {
+    fn hears(&mut self, event: &Value, text: &str) {
+        match &mut self.deferred {
+            None => self.judge(text),
+            Some(events) => {
+                let at = if is_text(event) { overtaken_by(event, events) } else { None };
+                events.insert(at.unwrap_or(events.len()), (event.clone(), text.to_owned()));
+            }
+        }
+    }
+
+    fn judge(&mut self, text: &str) {
         let mut tape = Tape::default();
         let doc = tape.read(text).unwrap();
         let mut findings = Findings::new(Face::Strict);
@@ -94,6 +106,20 @@ impl Judge {
         let found: Vec<_> = findings.iter().map(|one| (one.rule.id(), one.message())).collect();
         assert!(found.is_empty(), "{text} is not lawful: {found:?}");
     }
+}
+
+fn is_text(event: &Value) -> bool {
+    ["aaep:agent.output.streaming", "aaep:agent.progress.updated"].iter().any(|kind| event["type"] == *kind)
+}
+
+/// Where this text or progress was emitted, if a question overtook it: before the first later event of its session.
+fn overtaken_by(text: &Value, events: &[(Value, String)]) -> Option<usize> {
+    let is_later = |(event, _): &(Value, String)| {
+        event["session_id"] == text["session_id"] && event["timestamp"].as_str() > text["timestamp"].as_str()
+    };
+    let is_question = |(event, _): &(Value, String)| event["reply_token"].is_string();
+    let overtaken = events.iter().any(|event| is_later(event) && is_question(event));
+    events.iter().position(is_later).filter(|_| overtaken)
 }
 
 impl Person {
@@ -127,14 +153,27 @@ impl Person {
         self.judge.excused.push(rule);
     }
 
+    /// Judges the events only in [`judges`](Self::judges), each at the place where it was emitted: while a listener is behind,
+    /// a question overtakes text and progress of its session.
+    pub(crate) fn defers(&mut self) {
+        self.judge.deferred = Some(Vec::new());
+    }
+
+    pub(crate) fn judges(&mut self) {
+        for (_, text) in self.judge.deferred.take().unwrap_or_default() {
+            self.judge.judge(&text);
+        }
+    }
+
     pub(crate) async fn hears(&mut self) -> Value {
         let until = tokio::time::Instant::now() + PATIENCE;
         loop {
             let next = tokio::time::timeout_at(until, self.socket.next()).await;
             match next.expect("something is to be heard").unwrap().unwrap() {
                 Message::Text(text) => {
-                    self.judge.hears(&text);
-                    return serde_json::from_str(&text).unwrap();
+                    let event = serde_json::from_str(&text).unwrap();
+                    self.judge.hears(&event, &text);
+                    return event;
                 }
                 Message::Close(frame) => panic!("the hub is gone: {frame:?}"),
                 _ => {}
