@@ -93,29 +93,24 @@ impl Bound {
     pub fn list(items: impl IntoIterator<Item = Self>) -> Self {
         let mut out = Writer::default();
         out.open_array();
-        for item in items {
-            match item.0 {
-                Ok(json) => out.raw(&json),
-                bad => return Self(bad),
-            }
-        }
-        out.close_array();
-        Self(Ok(out.finish()))
+        Self(items.into_iter().try_for_each(|item| item.0.map(|json| out.raw(&json))).map(|()| {
+            out.close_array();
+            out.finish()
+        }))
     }
 
     /// Many, each with its name.
     pub fn record<N: AsRef<str>>(members: impl IntoIterator<Item = (N, Self)>) -> Self {
         let mut out = Writer::default();
         out.open_object();
-        for (name, member) in members {
+        let mut write = |(name, member): (N, Self)| {
             out.key(name.as_ref());
-            match member.0 {
-                Ok(json) => out.raw(&json),
-                bad => return Self(bad),
-            }
-        }
-        out.close_object();
-        Self(Ok(out.finish()))
+            member.0.map(|json| out.raw(&json))
+        };
+        Self(members.into_iter().try_for_each(&mut write).map(|()| {
+            out.close_object();
+            out.finish()
+        }))
     }
 
     /// A value that is JSON already. What is no JSON is bound to nothing: the question is refused as malformed.
@@ -189,18 +184,6 @@ bound!(u128 isize usize => |value| match i128::try_from(*value) {
 bound!(f32 => |value| Bound::number(f64::from(*value)));
 bound!(f64 => |value| Bound::number(*value));
 
-macro_rules! through {
-    ($($kind:ty)*) => {
-        $(impl<T: Argument + ?Sized> Argument for $kind {
-            fn bound(&self) -> Bound {
-                T::bound(self)
-            }
-        })*
-    };
-}
-
-through!(&T &mut T Box<T> Arc<T>);
-
 impl<T: Argument> Argument for Option<T> {
     fn bound(&self) -> Bound {
         let Some(value) = self else { return Bound::nothing() };
@@ -211,34 +194,27 @@ impl<T: Argument> Argument for Option<T> {
     }
 }
 
-impl<T: Argument> Argument for [T] {
-    fn bound(&self) -> Bound {
-        Bound::list(self.iter().map(T::bound))
-    }
+macro_rules! many {
+    ($([$($generics:tt)*] $kind:ty => |$value:ident| $bound:expr;)*) => {
+        $(impl<$($generics)*> Argument for $kind {
+            fn bound(&self) -> Bound {
+                let $value = self;
+                $bound
+            }
+        })*
+    };
 }
 
-impl<T: Argument, const N: usize> Argument for [T; N] {
-    fn bound(&self) -> Bound {
-        self.as_slice().bound()
-    }
-}
-
-impl<T: Argument> Argument for Vec<T> {
-    fn bound(&self) -> Bound {
-        self.as_slice().bound()
-    }
-}
-
-impl<N: AsRef<str>, T: Argument> Argument for BTreeMap<N, T> {
-    fn bound(&self) -> Bound {
-        Bound::record(self.iter().map(|(name, value)| (name, value.bound())))
-    }
-}
-
-impl<N: AsRef<str>, T: Argument, S> Argument for HashMap<N, T, S> {
-    fn bound(&self) -> Bound {
-        Bound::record(self.iter().map(|(name, value)| (name, value.bound())))
-    }
+many! {
+    [T: Argument + ?Sized] &T => |value| T::bound(value);
+    [T: Argument + ?Sized] &mut T => |value| T::bound(value);
+    [T: Argument + ?Sized] Box<T> => |value| T::bound(value);
+    [T: Argument + ?Sized] Arc<T> => |value| T::bound(value);
+    [T: Argument] [T] => |list| Bound::list(list.iter().map(T::bound));
+    [T: Argument, const N: usize] [T; N] => |list| list.as_slice().bound();
+    [T: Argument] Vec<T> => |list| list.as_slice().bound();
+    [N: AsRef<str>, T: Argument] BTreeMap<N, T> => |map| Bound::record(map.iter().map(|(name, value)| (name, value.bound())));
+    [N: AsRef<str>, T: Argument, S] HashMap<N, T, S> => |map| Bound::record(map.iter().map(|(name, value)| (name, value.bound())));
 }
 
 macro_rules! tuples {

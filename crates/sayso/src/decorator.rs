@@ -7,7 +7,7 @@ use std::time::Duration;
 pub use crate::ambient::Current;
 use crate::ambient::{required, within};
 use crate::argument::Bound;
-use crate::consent::{Action, Answer, Risk};
+use crate::consent::{Action, Risk};
 use crate::error::{CallError, Error};
 use crate::session::Session;
 use crate::words::Words;
@@ -105,19 +105,13 @@ impl Decorated {
         let open = match self.asks {
             None => {
                 let call = session.tool(self.tool);
-                let call = match self.says {
-                    Some(says) => call.says(says),
-                    None => call,
-                };
                 let call = if self.risk == Risk::Low { call } else { call.medium_risk() };
+                let call = if let Some(says) = self.says { call.says(says) } else { call };
                 call.start().await?
             }
             Some(asks) => {
                 let action = asks.action(self.tool, self.risk, self.says.unwrap_or_default())?;
-                match session.ask(action).await? {
-                    Answer::Granted(granted) => session.begin(granted).await?,
-                    Answer::Refused(why) => return Err(CallError::Refused(why)),
-                }
+                session.ask_and_begin(action).await?.map_err(CallError::Refused)?
             }
         };
         open.success(self.done.map(Words::new)).run(body, self.limit).await
@@ -132,16 +126,8 @@ impl Asks {
         }
         let arguments = Bound::record(self.arguments).finish()?;
         let action = Action::new(tool, arguments).risk(risk).says(says).consequence(self.consequence);
-        let action = if self.irreversible { action.irreversible() } else { action };
-        Ok(match self.patience {
-            Some(patience) => action.within(patience),
-            None => action,
-        })
+        Ok(action.limited(self.irreversible, self.patience))
     }
 }
 
-impl fmt::Debug for Decorated {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Decorated").field(&self.tool).finish()
-    }
-}
+debug_tuple!(Decorated, tool);

@@ -80,40 +80,24 @@ impl Default for Settings {
 macro_rules! settings {
     ($builder:ty) => {
         impl $builder {
-            /// What people call the agent; they hear it instead of the agent's id.
-            pub fn name(mut self, name: impl Into<String>) -> Self {
-                self.settings.producer.name = Some(name.into());
-                self
-            }
+            setters! {
+                /// What people call the agent; they hear it instead of the agent's id.
+                name(name: impl Into<String>) => settings.producer.name = Some(name.into());
 
-            /// The agent's version.
-            pub fn agent_version(mut self, version: impl Into<String>) -> Self {
-                self.settings.producer.version = Some(version.into());
-                self
-            }
+                /// The agent's version.
+                agent_version(version: impl Into<String>) => settings.producer.version = Some(version.into());
 
-            /// The model behind the agent.
-            pub fn model(mut self, model: impl Into<String>) -> Self {
-                self.settings.producer.model = Some(model.into());
-                self
-            }
+                /// The model behind the agent.
+                model(model: impl Into<String>) => settings.producer.model = Some(model.into());
 
-            /// Where the agent's manifest is.
-            pub fn manifest_uri(mut self, uri: impl Into<String>) -> Self {
-                self.settings.producer.manifest_uri = Some(uri.into());
-                self
-            }
+                /// Where the agent's manifest is.
+                manifest_uri(uri: impl Into<String>) => settings.producer.manifest_uri = Some(uri.into());
 
-            /// The language of all sessions that set no other, as a tag; `en` if not set.
-            pub fn language(mut self, tag: impl Into<String>) -> Self {
-                self.settings.language = tag.into();
-                self
-            }
+                /// The language of all sessions that set no other, as a tag; `en` if not set.
+                language(tag: impl Into<String>) => settings.language = tag.into();
 
-            /// Takes secrets out by this instead of [`Secrets`](crate::Secrets).
-            pub fn redact(mut self, redact: impl crate::redact::Redact + 'static) -> Self {
-                self.settings.redact = std::sync::Arc::new(redact);
-                self
+                /// Takes secrets out by this instead of [`Secrets`](crate::Secrets).
+                redact(redact: impl crate::Redact + 'static) => settings.redact = std::sync::Arc::new(redact);
             }
         }
     };

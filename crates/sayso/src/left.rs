@@ -2,6 +2,7 @@
 
 use seal::json::Writer;
 
+use crate::member;
 use crate::track::english;
 
 /// How an agent let its session go.
@@ -40,8 +41,7 @@ impl Left {
             ("error_code", code),
             ("summary_normal", &says),
         ] {
-            out.key(name);
-            out.text(text);
+            member::text(&mut out, name, text);
         }
         out.key("recoverable");
         out.boolean(false);

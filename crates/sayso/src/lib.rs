@@ -69,6 +69,8 @@ mod member;
 pub mod middleware;
 #[cfg(feature = "openai")]
 pub mod openai;
+#[cfg(any(feature = "openai", feature = "rig"))]
+mod policy;
 mod question;
 mod redact;
 #[cfg(feature = "rig")]

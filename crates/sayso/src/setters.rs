@@ -1,4 +1,4 @@
-//! Setters of builders.
+//! Setters of builders, and `Debug` of types that show one value.
 
 /// Writes methods that set one field of a builder and return the builder: `name(argument: Type) => field = value;`.
 macro_rules! setters {
@@ -10,5 +10,16 @@ macro_rules! setters {
                 self
             }
         )*
+    };
+}
+
+/// Implements `Debug` for a type that shows one field only.
+macro_rules! debug_tuple {
+    ($type:ident$(<$lifetime:lifetime>)?, $field:ident) => {
+        impl std::fmt::Debug for $type$(<$lifetime>)? {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.debug_tuple(stringify!($type)).field(&self.$field).finish()
+            }
+        }
     };
 }

@@ -15,7 +15,6 @@ use crate::consent::{Action, Answer};
 use crate::error::{Error, Stop};
 use crate::question::{Clarified, Question};
 use crate::session::{Cancellation, Completion, Failure, Progress, Session, Tool};
-use crate::words::{Words, human};
 
 /// So many runs that are over are remembered.
 const PAST: usize = 1024;
@@ -45,7 +44,7 @@ pub(super) struct Drive<'s> {
 
 enum Run<'s> {
     Asking,
-    Open { name: String, tool: Tool<'s> },
+    Open(Tool<'s>),
 }
 
 /// A question that is open.
@@ -97,7 +96,7 @@ impl<'s> Drive<'s> {
         let (name, session) = (step.name(), self.session);
         let said = match step.0 {
             Kind::Decide(words) => session.decide(words).await,
-            Kind::Model(words) if self.runs.values().any(|run| matches!(run, Run::Open { .. })) => {
+            Kind::Model(words) if self.runs.values().any(|run| matches!(run, Run::Open(_))) => {
                 session.progress(Progress::says(words)).await
             }
             Kind::Think(words) | Kind::Model(words) => session.think(words).await,
@@ -112,32 +111,31 @@ impl<'s> Drive<'s> {
             Kind::Clarify(question, reply) => return self.clarify(*question, reply).await,
             Kind::Done { run, words } => match self.ended(run) {
                 None => return Goes::Continue(()),
-                Some((name, tool)) => {
-                    tool.done(words.unwrap_or_else(|| Words::ours(format!("{} is done.", human(&name)))))
-                        .await
-                }
+                Some(tool) => match words {
+                    Some(words) => tool.done(words).await,
+                    None => tool.plainly_done().await,
+                },
             },
             Kind::Failed { run, why } => match self.ended(run) {
                 None => return Goes::Continue(()),
-                Some((_, tool)) => tool.failed(why).await,
+                Some(tool) => tool.failed(why).await,
             },
             Kind::TimedOut { run } => match self.ended(run) {
                 None => return Goes::Continue(()),
-                Some((_, tool)) => tool.timed_out().await,
+                Some(tool) => tool.timed_out().await,
             },
             Kind::Finish(words) => return Goes::Break(Last::Finish(words)),
             Kind::Fail(failure) => return Goes::Break(Last::Fail(failure)),
             Kind::Cancel(words) => return Goes::Break(Last::Cancel(words)),
-            Kind::Start(_) => {
-                self.notes.add(Fault::StartedAgain);
-                return Goes::Continue(());
-            }
-            Kind::Fault(fault) => {
-                self.notes.add(fault);
-                return Goes::Continue(());
-            }
+            Kind::Start(_) => return self.fault(Fault::StartedAgain),
+            Kind::Fault(fault) => return self.fault(fault),
         };
         self.said(name, said)
+    }
+
+    fn fault(&mut self, fault: Fault) -> Goes {
+        self.notes.add(fault);
+        Goes::Continue(())
     }
 
     /// What came of a step: a session that is over ends it all, anything else is a fault.
@@ -145,10 +143,7 @@ impl<'s> Drive<'s> {
         match said {
             Ok(()) => Goes::Continue(()),
             Err(Error::Stopped(stop)) => Goes::Break(Last::Stopped(stop)),
-            Err(error) => {
-                self.notes.add(Fault::Refused { step, error });
-                Goes::Continue(())
-            }
+            Err(error) => self.fault(Fault::Refused { step, error }),
         }
     }
 
@@ -163,33 +158,33 @@ impl<'s> Drive<'s> {
 
     async fn tool(&mut self, run: String, call: Unasked, reply: Option<Reply<Allowed>>) -> Goes {
         if self.runs.contains_key(&run) {
-            self.notes.add(Fault::SameRun(run));
-            return Goes::Continue(());
+            return self.fault(Fault::SameRun(run));
         }
-        let name = call.tool.clone();
         match call.of(self.session).start().await {
-            Ok(tool) => self.open(run, name, tool, reply, None),
-            Err(error) => {
-                if let Some(reply) = reply {
-                    reply.tell(Err(Denied::Error(error.clone())));
-                }
-                self.past.refuse(run);
-                self.said("tool", Err(error))
-            }
+            Ok(tool) => self.open(run, tool, reply, None),
+            Err(error) => self.deny(run, "tool", reply, error),
         }
+    }
+
+    /// It could not be told, so it may not run.
+    fn deny(&mut self, run: String, step: &'static str, reply: Option<Reply<Allowed>>, error: Error) -> Goes {
+        if let Some(reply) = reply {
+            reply.tell(Err(Denied::Error(error.clone())));
+        }
+        self.past.note(run, Was::Refused);
+        self.said(step, Err(error))
     }
 
     fn open(
         &mut self,
         run: String,
-        name: String,
         tool: Tool<'s>,
         reply: Option<Reply<Allowed>>,
         arguments: Option<String>,
     ) -> Goes {
         if reply.is_none_or(|reply| reply.tell(Ok(Allowed { arguments }))) {
             self.past.forget(&run);
-            self.runs.insert(run, Run::Open { name, tool });
+            self.runs.insert(run, Run::Open(tool));
         } else {
             // Nobody will run it: it is dropped, and so said to have been left.
             self.in_vain(run);
@@ -198,14 +193,13 @@ impl<'s> Drive<'s> {
     }
 
     fn in_vain(&mut self, run: String) {
-        self.past.refuse(run.clone());
+        self.past.note(run.clone(), Was::Refused);
         self.notes.add(Fault::NobodyWaited(run));
     }
 
     async fn ask(&mut self, run: String, action: Action, mut reply: Reply<Allowed>) -> Goes {
         if self.runs.contains_key(&run) {
-            self.notes.add(Fault::SameRun(run));
-            return Goes::Continue(());
+            return self.fault(Fault::SameRun(run));
         }
         self.past.forget(&run);
         self.runs.insert(run.clone(), Run::Asking);
@@ -264,36 +258,28 @@ impl<'s> Drive<'s> {
             Ok(Answer::Granted(granted)) => granted,
             Ok(Answer::Refused(why)) => {
                 reply.tell(Err(Denied::Refused(why)));
-                self.past.refuse(run);
+                self.past.note(run, Was::Refused);
                 return Goes::Continue(());
             }
-            Err(error) => {
-                reply.tell(Err(Denied::Error(error.clone())));
-                self.past.refuse(run);
-                return self.said("ask", Err(error));
-            }
+            Err(error) => return self.deny(run, "ask", Some(reply), error),
         };
         if reply.is_in_vain() {
             self.in_vain(run);
             return Goes::Continue(());
         }
-        let (name, arguments) = (granted.tool().to_owned(), granted.arguments().to_owned());
+        let arguments = granted.arguments().to_owned();
         match self.session.begin(granted).await {
-            Ok(tool) => self.open(run, name, tool, Some(reply), Some(arguments)),
-            Err(error) => {
-                reply.tell(Err(Denied::Error(error.clone())));
-                self.past.refuse(run);
-                self.said("tool", Err(error))
-            }
+            Ok(tool) => self.open(run, tool, Some(reply), Some(arguments)),
+            Err(error) => self.deny(run, "tool", Some(reply), error),
         }
     }
 
     /// The tool that a run is the end of.
-    fn ended(&mut self, run: String) -> Option<(String, Tool<'s>)> {
+    fn ended(&mut self, run: String) -> Option<Tool<'s>> {
         match self.runs.remove(&run) {
-            Some(Run::Open { name, tool }) => {
-                self.past.end(run);
-                return Some((name, tool));
+            Some(Run::Open(tool)) => {
+                self.past.note(run, Was::Ended);
+                return Some(tool);
             }
             Some(asking) => {
                 self.runs.insert(run.clone(), asking);
@@ -313,7 +299,7 @@ impl<'s> Drive<'s> {
         if matches!(last, Last::Stopped(_)) {
             return;
         }
-        let open = self.runs.drain().filter(|(_, run)| matches!(run, Run::Open { .. }));
+        let open = self.runs.drain().filter(|(_, run)| matches!(run, Run::Open(_)));
         let mut never: Vec<_> = open.map(|(run, _)| run).collect();
         never.sort_unstable();
         for run in never {
@@ -341,42 +327,25 @@ enum Was {
     Refused,
 }
 
-/// Runs that are over, the latest of them.
+/// The latest runs that are over.
 #[derive(Default)]
-struct Past {
-    runs: HashMap<String, Was>,
-    order: VecDeque<String>,
-}
+struct Past(VecDeque<(String, Was)>);
 
 impl Past {
     fn of(&self, run: &str) -> Option<Was> {
-        self.runs.get(run).copied()
-    }
-
-    fn end(&mut self, run: String) {
-        self.note(run, Was::Ended);
-    }
-
-    fn refuse(&mut self, run: String) {
-        self.note(run, Was::Refused);
+        self.0.iter().find(|(known, _)| known == run).map(|(_, was)| *was)
     }
 
     fn note(&mut self, run: String, was: Was) {
-        if self.runs.insert(run.clone(), was).is_some() {
-            return;
-        }
-        self.order.push_back(run);
-        if self.order.len() > PAST
-            && let Some(oldest) = self.order.pop_front()
-        {
-            self.runs.remove(&oldest);
+        self.forget(&run);
+        self.0.push_back((run, was));
+        if self.0.len() > PAST {
+            self.0.pop_front();
         }
     }
 
     /// The name is used again.
     fn forget(&mut self, run: &str) {
-        if self.runs.remove(run).is_some() {
-            self.order.retain(|known| known != run);
-        }
+        self.0.retain(|(known, _)| known != run);
     }
 }

@@ -74,6 +74,7 @@ pub use futures_core::Stream;
 pub use reply::{Allowed, Denied, Gate, Reply};
 pub use report::{Ending, Fault, Report};
 pub use step::{Step, Unasked};
+use tokio::sync::mpsc;
 
 use drive::{Drive, Last};
 use report::Notes;
@@ -107,8 +108,8 @@ const AFTERWARDS: usize = 1024;
 #[must_use = "nothing happens before it runs"]
 pub struct Bridge {
     session: Option<Session>,
-    silence: Duration,
-    notes: Notes,
+    pub(crate) silence: Duration,
+    pub(crate) notes: Notes,
 }
 
 impl Bridge {
@@ -154,9 +155,12 @@ impl Bridge {
         S: Stream,
         I: IntoIterator<Item = Step>,
     {
+        self.run_steps(Steps { events: pin!(events), map, now: None }).await
+    }
+
+    /// The same for steps.
+    pub(crate) async fn run_steps(self, mut steps: impl Next) -> Report {
         let Self { session, silence, mut notes } = self;
-        let events = pin!(events);
-        let mut steps = Steps { events, map, now: None };
         let session = match session {
             Some(session) => session,
             None => match begin(&mut steps, silence, &mut notes).await {
@@ -191,11 +195,7 @@ impl Default for Bridge {
     }
 }
 
-impl std::fmt::Debug for Bridge {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("Bridge").field(&self.session).finish()
-    }
-}
+debug_tuple!(Bridge, session);
 
 /// The session, or how it ended without one.
 async fn begin(steps: &mut impl Next, silence: Duration, notes: &mut Notes) -> Result<Session, Ending> {
@@ -227,9 +227,15 @@ async fn afterwards(steps: &mut impl Next, notes: &mut Notes, fault: fn(&'static
 }
 
 /// Where steps come from.
-trait Next {
+pub(crate) trait Next {
     /// The next one; none is the end. A future that is dropped loses nothing.
     async fn next(&mut self) -> Option<Step>;
+}
+
+impl Next for mpsc::Receiver<Step> {
+    async fn next(&mut self) -> Option<Step> {
+        self.recv().await
+    }
 }
 
 struct Steps<'s, S, M, I: IntoIterator> {

@@ -108,7 +108,7 @@ impl<T> Reply<T> {
     }
 
     /// Until nobody waits any more.
-    pub(super) async fn left(&mut self) {
+    pub(crate) async fn left(&mut self) {
         match &mut self.0 {
             Some(To::Gate(tell)) => tell.closed().await,
             // Who is called cannot say so.
@@ -117,7 +117,7 @@ impl<T> Reply<T> {
     }
 
     /// Whether somebody has been told.
-    pub(super) fn tell(mut self, answer: Result<T, Denied>) -> bool {
+    pub(crate) fn tell(mut self, answer: Result<T, Denied>) -> bool {
         match self.0.take() {
             None => false,
             Some(To::Gate(tell)) => tell.send(answer).is_ok(),

@@ -124,10 +124,10 @@ pub struct Report {
 }
 
 /// Takes faults down.
-pub(super) struct Notes {
+pub(crate) struct Notes {
     faults: Vec<Fault>,
     left_out: u64,
-    pub(super) tell: Option<Box<Tell>>,
+    pub(crate) tell: Option<Box<Tell>>,
 }
 
 type Tell = dyn FnMut(&Fault) + Send;

@@ -217,7 +217,7 @@ impl Step {
 #[derive(Clone, Debug)]
 #[must_use = "nothing is said before it is a step"]
 pub struct Unasked {
-    pub(super) tool: String,
+    tool: String,
     details: Box<CallDetails>,
 }
 

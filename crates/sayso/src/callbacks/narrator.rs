@@ -4,10 +4,8 @@ use std::collections::HashSet;
 use std::fmt;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::task::{Context, Poll};
 use std::time::Duration;
 
-use futures_core::Stream;
 use seal::json::{Tape, Writer};
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{mpsc, watch};
@@ -17,7 +15,7 @@ use crate::bridge::{Allowed, Bridge, Denied, Ending, Fault, Gate, Reply, Report,
 use crate::consent::Action;
 use crate::error::{Error, Stop, TooMuch};
 use crate::hub::Hub;
-use crate::session::SessionBuilder;
+use crate::session::{SessionBuilder, short};
 use crate::words::Words;
 
 /// So many callbacks may wait to be told; the next is refused with [`Error::TooMuch`].
@@ -29,9 +27,6 @@ pub const QUEUE: usize = 16_384;
 
 /// So many chains inside the chain are known at once.
 const CHAINS: usize = 1024;
-
-/// So many characters of what a framework says are told where the protocol wants a summary.
-const SUMMARY: usize = 1000;
 
 /// How a call of a tool is to be made.
 ///
@@ -71,7 +66,7 @@ impl From<Action> for Plan {
 impl Plan {
     /// For a tool of which nothing is known: the person is asked.
     pub fn unknown(tool: &str, input: &str) -> Self {
-        let says = format!("Use {tool} with: {}", cut(input));
+        let says = format!("Use {tool} with: {}", short(input));
         let consequence = "What comes of it is not known. It may not be possible to undo it.";
         Action::new(tool, json(input)).says(says).consequence(consequence).into()
     }
@@ -132,19 +127,13 @@ impl Narration {
 
         /// What is said when a model is asked.
         thinking(words: impl Into<Words>) => thinking = words.into();
-    }
 
-    /// For how long the framework may be silent: ten minutes if nothing is said. While a person is asked the clock stands
-    /// still.
-    pub fn silence(mut self, limit: Duration) -> Self {
-        self.bridge = self.bridge.silence(limit);
-        self
-    }
+        /// For how long the framework may be silent: ten minutes if nothing is said. While a person is asked the clock stands
+        /// still.
+        silence(limit: Duration) => bridge.silence = limit;
 
-    /// Tells every fault at once; the report has them too.
-    pub fn on_fault(mut self, tell: impl FnMut(&Fault) + Send + 'static) -> Self {
-        self.bridge = self.bridge.on_fault(tell);
-        self
+        /// Tells every fault at once; the report has them too.
+        on_fault(tell: impl FnMut(&Fault) + Send + 'static) => bridge.notes.tell = Some(Box::new(tell));
     }
 
     /// The narrator, for the framework, and what tells the session, for a runtime of tokio to run.
@@ -153,7 +142,7 @@ impl Narration {
         let (end, over) = watch::channel(None);
         let bridge = self.bridge;
         let telling = Box::pin(async move {
-            let report = bridge.run(Queue(steps), |step| [step]).await;
+            let report = bridge.run_steps(steps).await;
             let stop = match report.ending {
                 Ending::Stopped(stop) => stop,
                 _ => Stop::Other,
@@ -174,11 +163,7 @@ impl Narration {
     }
 }
 
-impl fmt::Debug for Narration {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Narration").field(&self.bridge).finish()
-    }
-}
+debug_tuple!(Narration, bridge);
 
 /// Tells the session to its end. It must be run, most simply by `tokio::spawn`; else nothing is told and no tool is allowed.
 /// If it is dropped, the session is ended as left in the middle.
@@ -270,7 +255,7 @@ impl Callbacks for Narrator {
     fn on_chain_start(&self, run: &str, request: &str) -> Result<(), Error> {
         let mut chains = self.0.chains.lock().unwrap_or_else(PoisonError::into_inner);
         if chains.outer.is_none() {
-            self.hand_over(Step::start((self.0.begins)(&or(&cut(request), "A request without words."))))?;
+            self.hand_over(Step::start((self.0.begins)(&or(&short(request), "A request without words."))))?;
             chains.outer = Some(run.to_owned());
         } else if chains.outer.as_deref() == Some(run) || chains.inner.contains(run) {
             self.hand_over(Step::fault(Fault::SameRun(run.to_owned())))?;
@@ -283,11 +268,11 @@ impl Callbacks for Narrator {
     }
 
     fn on_chain_end(&self, run: &str, output: &str) -> Result<(), Error> {
-        self.chain_ended(run, || Step::finish(or(&cut(output), "Done.")))
+        self.chain_ended(run, || Step::finish(or(&short(output), "Done.")))
     }
 
     fn on_chain_error(&self, run: &str, error: &str) -> Result<(), Error> {
-        self.chain_ended(run, || Step::fail(or(&cut(error), "It failed, and it is not known why.")))
+        self.chain_ended(run, || Step::fail(or(&short(error), "It failed, and it is not known why.")))
     }
 
     fn on_llm_start(&self, _run: &str, _prompt: &str) -> Result<(), Error> {
@@ -318,31 +303,13 @@ impl Callbacks for Narrator {
     }
 
     fn on_tool_error(&self, run: &str, error: &str) -> Result<(), Error> {
-        self.hand_over(Step::failed(run, or(&cut(error), "No reason was given.")))
+        self.hand_over(Step::failed(run, or(&short(error), "No reason was given.")))
     }
 }
 
 impl fmt::Debug for Narrator {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Narrator")
-    }
-}
-
-struct Queue(mpsc::Receiver<Step>);
-
-impl Stream for Queue {
-    type Item = Step;
-
-    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Step>> {
-        self.0.poll_recv(context)
-    }
-}
-
-/// As much as fits into a summary.
-fn cut(text: &str) -> String {
-    match text.char_indices().nth(SUMMARY) {
-        None => text.to_owned(),
-        Some((at, _)) => format!("{}…", text.get(..at).unwrap_or_default()),
     }
 }
 

@@ -148,6 +148,12 @@ impl Action {
         extra_context(context: impl Into<Bound>) => extra_context = Some(context.into());
     }
 
+    /// Whether it can never be undone, and how long the person has, if that is said.
+    pub(crate) fn limited(self, irreversible: bool, answer_time: Option<Duration>) -> Self {
+        let undone = if irreversible { Undone::Never } else { self.undone };
+        Self { undone, timeout: answer_time.unwrap_or(self.timeout), ..self }
+    }
+
     fn digest(&self) -> Result<Digest, Error> {
         digest(&self.tool, &self.arguments)
     }

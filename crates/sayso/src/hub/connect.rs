@@ -75,8 +75,4 @@ impl RemoteHubBuilder {
 
 settings!(RemoteHubBuilder);
 
-impl std::fmt::Debug for RemoteHubBuilder {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("RemoteHubBuilder").field(&self.url).finish()
-    }
-}
+debug_tuple!(RemoteHubBuilder, url);

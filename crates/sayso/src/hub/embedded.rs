@@ -167,11 +167,7 @@ fn principal(name: &str, agent: &str) -> Principal {
 
 settings!(EmbeddedHubBuilder);
 
-impl std::fmt::Debug for EmbeddedHubBuilder {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("EmbeddedHubBuilder").field(&self.agent).finish()
-    }
-}
+debug_tuple!(EmbeddedHubBuilder, agent);
 
 fn not_stored(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Error {
     Error::NotStored(NotStored::Journal(Source::new(error)))

@@ -20,7 +20,7 @@ use tokio::time::{Instant, sleep, timeout_at};
 use super::{Call, Line, Number, Outcome, Reply, Status, Told};
 use crate::consent::By;
 use crate::error::{Broken, Error, Malformed, NotStored, Source, Stop, TooMuch, Unreachable};
-use crate::member::optional_text;
+use crate::member::{optional_text, text as member};
 
 /// Where a hub is, and how to be let in.
 #[derive(Clone, Debug)]
@@ -268,6 +268,18 @@ impl Talk {
     }
 }
 
+impl Call {
+    fn session(&self) -> Option<&SessionId> {
+        match self {
+            Self::Start { .. } => None,
+            Self::Events { session, .. }
+            | Self::Output { session, .. }
+            | Self::Ask { session, .. }
+            | Self::Withdraw { session, .. } => Some(session),
+        }
+    }
+}
+
 /// A call as it goes over the wire.
 fn said(number: Number, call: &Call, key: &str) -> String {
     let method = match call {
@@ -282,14 +294,10 @@ fn said(number: Number, call: &Call, key: &str) -> String {
         if !matches!(call, Call::Withdraw { .. }) {
             member(out, "idempotency_key", &format!("{key}-{number}"));
         }
+        optional_text(out, "session_id", call.session().map(SessionId::as_str));
         match call {
-            Call::Start { body } => members(out, body),
-            Call::Ask { session, body, .. } => {
-                member(out, "session_id", session.as_str());
-                members(out, body);
-            }
-            Call::Events { session, events } => {
-                member(out, "session_id", session.as_str());
+            Call::Start { body } | Call::Ask { body, .. } => members(out, body),
+            Call::Events { events, .. } => {
                 out.key("events");
                 out.open_array();
                 for event in events {
@@ -297,12 +305,8 @@ fn said(number: Number, call: &Call, key: &str) -> String {
                 }
                 out.close_array();
             }
-            Call::Withdraw { session, token } => {
-                member(out, "session_id", session.as_str());
-                member(out, "reply_token", token.as_str());
-            }
-            Call::Output { session, output_id, text, form, complete, stays } => {
-                member(out, "session_id", session.as_str());
+            Call::Withdraw { token, .. } => member(out, "reply_token", token.as_str()),
+            Call::Output { output_id, text, form, complete, stays, .. } => {
                 member(out, "output_id", output_id);
                 member(out, "text", text);
                 if let Some(form) = form {
@@ -333,11 +337,6 @@ fn rpc(number: Number, method: &str, params: impl FnOnce(&mut Writer)) -> String
     out.close_object();
     out.close_object();
     out.finish()
-}
-
-fn member(out: &mut Writer, name: &str, text: &str) {
-    out.key(name);
-    out.text(text);
 }
 
 /// The members of an object that is JSON of our own.

@@ -1,17 +1,16 @@
 //! One call of a tool: asked for, run and told, and what the model learns of it.
 
 use std::fmt;
-use std::time::Duration;
 
-use tokio::task::JoinHandle;
+use tokio::task::JoinSet;
 
 use super::Agent;
 use super::answer::Call;
 use super::error::Error;
 use super::tool::{Arguments, Tool};
-use crate::consent::{Answer, Refused, told_to_model};
-use crate::session::{self, Session};
-use crate::words::human;
+use crate::consent::{Refused, told_to_model};
+use crate::error::CallError;
+use crate::session::Session;
 
 /// A call that the model wanted.
 ///
@@ -99,7 +98,7 @@ impl Agent {
                 return Ok((Outcome::BadArguments(why), tells));
             }
         };
-        let open = match self.open(session, tool, &arguments).await {
+        let open = match tool.open(session, &arguments).await {
             Ok(Ok(open)) => open,
             Ok(Err(refused)) => return Ok((Outcome::Refused(refused), told_to_model(&refused.to_string()))),
             // What the model wrote made it unlawful to say; so it is not done, and the loop goes on.
@@ -114,78 +113,41 @@ impl Agent {
             Err(error) => return Err(error.into()),
         };
         let limit = tool.limit.unwrap_or(self.limits.tool_time);
-        let outcome = run(session, open, tool, arguments, limit).await?;
-        Ok(match outcome {
-            Ok(result) => (Outcome::Done, fitting(result, self.limits.result_bytes)),
-            Err(outcome) => {
-                let tells = format!("The tool did not work: {outcome}.");
-                (outcome, fitting(tells, self.limits.result_bytes))
-            }
-        })
-    }
-
-    /// Says that the tool runs; what is dangerous, only after a person's yes to this very call.
-    async fn open<'s>(
-        &self,
-        session: &'s Session,
-        tool: &Tool,
-        arguments: &Arguments,
-    ) -> Result<Result<session::Tool<'s>, Refused>, crate::Error> {
-        if tool.asks() {
-            return match session.ask(tool.action(arguments)).await? {
-                Answer::Granted(granted) => session.begin(granted).await.map(Ok),
-                Answer::Refused(refused) => Ok(Err(refused)),
-            };
-        }
-        let call = session.tool(&tool.name).says(session::short(&tool.words(arguments)).into_owned());
-        let call = if tool.is_medium() { call.medium_risk() } else { call };
-        call.start().await.map(Ok)
+        let outcome = match open.run(run(tool, arguments), Some(limit)).await {
+            Ok(result) => return Ok((Outcome::Done, fitting(result, self.limits.result_bytes))),
+            Err(CallError::Tool(Broken(outcome))) => outcome,
+            Err(CallError::TimedOut) => Outcome::TimedOut,
+            Err(CallError::Refused(refused)) => Outcome::Refused(refused),
+            Err(CallError::Session(error)) => return Err(error.into()),
+        };
+        let tells = format!("The tool did not work: {outcome}.");
+        Ok((outcome, fitting(tells, self.limits.result_bytes)))
     }
 }
 
-/// Runs a tool in a task of its own, so that one that breaks down takes nothing else with it.
-async fn run(
-    session: &Session,
-    open: session::Tool<'_>,
-    tool: &Tool,
-    arguments: Arguments,
-    limit: Duration,
-) -> Result<Result<String, Outcome>, Error> {
-    let tool = tool.clone();
-    let name = tool.name.clone();
-    let mut work = Work(tokio::spawn(async move { tool.call(arguments).await }));
-    let ended = tokio::select! {
-        ended = &mut work.0 => ended,
-        () = tokio::time::sleep(limit) => {
-            open.timed_out().await?;
-            return Ok(Err(Outcome::TimedOut));
-        }
-        stop = session.stopped() => return Err(crate::Error::Stopped(stop).into()),
-    };
-    let failed = match ended {
-        Ok(Ok(bytes)) => match String::from_utf8(bytes) {
-            Ok(text) => {
-                open.done(format!("{} is done.", human(&name))).await?;
-                return Ok(Ok(text));
-            }
+/// Runs a tool in a task of its own, so that one that breaks down takes nothing else with it. Who waits no more drops it.
+async fn run(tool: &Tool, arguments: Arguments) -> Result<String, Broken> {
+    let mut work = JoinSet::new();
+    work.spawn(tool.call(arguments));
+    Err(Broken(match work.join_next().await {
+        Some(Ok(Ok(bytes))) => match String::from_utf8(bytes) {
+            Ok(text) => return Ok(text),
             Err(_) => Outcome::Failed("its result is no text".to_owned()),
         },
-        Ok(Err(why)) => Outcome::Failed(why),
-        Err(_) => Outcome::Panicked,
-    };
-    match &failed {
-        Outcome::Failed(why) if !why.is_empty() => open.failed(why.as_str()).await?,
-        failed => open.failed(failed.to_string()).await?,
-    }
-    Ok(Err(failed))
+        Some(Ok(Err(why))) => Outcome::Failed(why),
+        Some(Err(_)) | None => Outcome::Panicked,
+    }))
 }
 
-/// A tool that nobody waits for any more is dropped.
-struct Work(JoinHandle<Result<Vec<u8>, String>>);
+/// A failure as listeners are told of it.
+struct Broken(Outcome);
 
-impl Drop for Work {
-    fn drop(&mut self) {
-        self.0.abort();
+impl fmt::Display for Broken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Outcome::Failed(why) if !why.is_empty() => f.write_str(why),
+            failed => failed.fmt(f),
+        }
     }
 }
 

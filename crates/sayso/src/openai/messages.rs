@@ -4,6 +4,7 @@ use seal::json::Writer;
 
 use super::answer::Answer;
 use super::tool::Tool;
+use crate::member::text as member;
 
 /// The conversation so far, each message as JSON.
 pub(super) struct Messages(Vec<String>);
@@ -94,9 +95,4 @@ fn object(inside: impl FnOnce(&mut Writer)) -> String {
     inside(&mut out);
     out.close_object();
     out.finish()
-}
-
-fn member(out: &mut Writer, name: &str, text: &str) {
-    out.key(name);
-    out.text(text);
 }

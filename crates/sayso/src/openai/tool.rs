@@ -8,10 +8,12 @@ use std::time::Duration;
 
 use seal::json::{Tape, Value};
 
-use crate::consent::{Action, Risk};
+use crate::consent::{Refused, Risk};
+use crate::error::Error;
+use crate::policy::{CallPolicy, call_policy};
+use crate::session::{self, Session};
 
 type Work = Pin<Box<dyn Future<Output = Result<Vec<u8>, String>> + Send>>;
-type Say = Arc<dyn Fn(&Arguments) -> String + Send + Sync>;
 
 /// A function that a model may call. What is irreversible or of high risk is asked for before each call, with the very
 /// arguments of that call, and is not run without a yes.
@@ -38,11 +40,7 @@ pub struct Tool {
     pub(super) name: String,
     pub(super) description: String,
     pub(super) parameters: String,
-    risk: Risk,
-    irreversible: bool,
-    says: Option<Say>,
-    consequence: Option<Say>,
-    answer_time: Option<Duration>,
+    policy: CallPolicy<Arguments>,
     pub(super) limit: Option<Duration>,
     run: Arc<dyn Fn(Arguments) -> Work + Send + Sync>,
 }
@@ -69,11 +67,7 @@ impl Tool {
             name: name.into(),
             description: description.into(),
             parameters: parameters.into(),
-            risk: Risk::Low,
-            irreversible: false,
-            says: None,
-            consequence: None,
-            answer_time: None,
+            policy: CallPolicy::new(Risk::Low),
             limit: None,
             run: Arc::new(run),
         }
@@ -81,55 +75,29 @@ impl Tool {
 
     setters! {
         /// How much harm it could do; little, if nothing is said.
-        risk(risk: Risk) => risk = risk;
-
-        /// It can never be undone.
-        irreversible() => irreversible = true;
-
-        /// What a call does, for somebody who sees nothing.
-        says(says: impl Fn(&Arguments) -> String + Send + Sync + 'static) => says = Some(Arc::new(says));
-
-        /// What comes of a call, for somebody who is asked for it.
-        consequence(consequence: impl Fn(&Arguments) -> String + Send + Sync + 'static) => consequence = Some(Arc::new(consequence));
-
-        /// How long a person has to answer; five minutes if nothing is said.
-        answer_within(time: Duration) => answer_time = Some(time);
+        risk(risk: Risk) => policy.risk = risk;
 
         /// How long a call may take; [`Limits::tool_time`](super::Limits::tool_time) if nothing is said.
         within(limit: Duration) => limit = Some(limit);
     }
 
-    /// Whether a person is asked before.
-    pub(super) fn asks(&self) -> bool {
-        self.irreversible || self.risk == Risk::High
-    }
+    call_policy!(Arguments);
 
-    pub(super) fn is_medium(&self) -> bool {
-        self.risk == Risk::Medium
-    }
-
-    pub(super) fn words(&self, arguments: &Arguments) -> String {
-        match &self.says {
-            Some(says) => says(arguments),
-            None => format!("Call {} with {}.", self.name, arguments.json()),
+    /// Says that a call is made; what is dangerous, only after a person's yes to this very call.
+    pub(super) async fn open<'s>(
+        &self,
+        session: &'s Session,
+        arguments: &Arguments,
+    ) -> Result<Result<session::Tool<'s>, Refused>, Error> {
+        let (policy, written) = (&self.policy, arguments.json());
+        if policy.irreversible || policy.risk == Risk::High {
+            let action = policy.action(&self.name, written, arguments, "It could do much harm.");
+            return session.ask_and_begin(action).await;
         }
-    }
-
-    pub(super) fn action(&self, arguments: &Arguments) -> Action {
-        let consequence = match &self.consequence {
-            Some(consequence) => consequence(arguments),
-            None if self.irreversible => "It cannot be undone.".to_owned(),
-            None => "It could do much harm.".to_owned(),
-        };
-        let action = Action::new(&self.name, arguments.json())
-            .says(self.words(arguments))
-            .consequence(consequence)
-            .risk(self.risk);
-        let action = if self.irreversible { action.irreversible() } else { action };
-        match self.answer_time {
-            Some(time) => action.within(time),
-            None => action,
-        }
+        let words = policy.words(&self.name, written, arguments);
+        let call = session.tool(&self.name).says(session::short(&words).into_owned());
+        let call = if policy.risk == Risk::Medium { call.medium_risk() } else { call };
+        call.start().await.map(Ok)
     }
 
     pub(super) fn call(&self, arguments: Arguments) -> Work {
@@ -137,11 +105,7 @@ impl Tool {
     }
 }
 
-impl fmt::Debug for Tool {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Tool").field(&self.name).finish()
-    }
-}
+debug_tuple!(Tool, name);
 
 /// The arguments of a call: a JSON object, as the model wrote it.
 ///

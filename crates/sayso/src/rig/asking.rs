@@ -7,10 +7,10 @@ use std::time::Duration;
 use rig_core::serde_json::{self, Value};
 use rig_core::tool::{Tool, ToolContext, ToolExecutionError};
 
-use super::line::{Ended, Lines, No, Slot, Wish, order};
-use crate::consent::{Action, Risk, told_to_model};
-
-type Say<A> = Arc<dyn Fn(&A) -> String + Send + Sync>;
+use super::line::{Ended, Lines, Slot, Wish, order};
+use crate::bridge::Denied;
+use crate::consent::{Risk, told_to_model};
+use crate::policy::{CallPolicy, call_policy};
 
 /// So long a call may take, if nothing is said.
 const TOOL_TIME: Duration = Duration::from_mins(2);
@@ -56,68 +56,25 @@ const TOOL_TIME: Duration = Duration::from_mins(2);
 #[must_use = "an agent has to be given it"]
 pub struct Asking<T: Tool> {
     tool: T,
-    risk: Risk,
-    irreversible: bool,
-    says: Option<Say<T::Args>>,
-    consequence: Option<Say<T::Args>>,
-    answer_time: Option<Duration>,
+    policy: CallPolicy<T::Args>,
     limit: Duration,
     lines: Lines,
 }
 
 impl<T: Tool> Asking<T> {
     pub(super) fn new(tool: T, lines: Lines) -> Self {
-        let (says, consequence) = (None, None);
-        let risk = Risk::High;
-        Self {
-            tool,
-            risk,
-            irreversible: false,
-            says,
-            consequence,
-            answer_time: None,
-            limit: TOOL_TIME,
-            lines,
-        }
+        Self { tool, policy: CallPolicy::new(Risk::High), limit: TOOL_TIME, lines }
     }
 
     setters! {
         /// How much harm it could do. It is asked for in any case.
-        risk(risk: Risk) => risk = risk;
-
-        /// It can never be undone.
-        irreversible() => irreversible = true;
-
-        /// What a call does, for somebody who sees nothing.
-        says(says: impl Fn(&T::Args) -> String + Send + Sync + 'static) => says = Some(Arc::new(says));
-
-        /// What comes of a call.
-        consequence(consequence: impl Fn(&T::Args) -> String + Send + Sync + 'static) => consequence = Some(Arc::new(consequence));
-
-        /// How long a person has to answer; five minutes if nothing is said.
-        answer_within(time: Duration) => answer_time = Some(time);
+        risk(risk: Risk) => policy.risk = risk;
 
         /// How long a call may take; two minutes if nothing is said.
         within(limit: Duration) => limit = limit;
     }
 
-    fn action(&self, written: &str, arguments: &T::Args) -> Action {
-        let says = match &self.says {
-            Some(says) => says(arguments),
-            None => format!("Call {} with {written}.", T::NAME),
-        };
-        let consequence = match &self.consequence {
-            Some(consequence) => consequence(arguments),
-            None if self.irreversible => "It cannot be undone.".to_owned(),
-            None => "It could do harm.".to_owned(),
-        };
-        let action = Action::new(T::NAME, written).says(says).consequence(consequence).risk(self.risk);
-        let action = if self.irreversible { action.irreversible() } else { action };
-        match self.answer_time {
-            Some(time) => action.within(time),
-            None => action,
-        }
-    }
+    call_policy!(T::Args);
 }
 
 impl<T: Tool> Tool for Asking<T> {
@@ -153,12 +110,12 @@ impl<T: Tool> Tool for Asking<T> {
                 return Err(ToolExecutionError::invalid_args(tells));
             }
         };
-        let action = self.action(&written, &arguments);
+        let action = self.policy.action(T::NAME, &written, &arguments, "It could do harm.");
         let end = match order(&orders, Wish::Ask(Box::new(action))).await {
             Ok(end) => end,
-            Err(No::Refused(why)) => return Err(refused(&why.to_string())),
-            Err(No::Error(error)) => return Err(refused(&format!("nobody could be asked: {error}"))),
-            Err(No::Gone) => return Err(refused("nobody could be asked")),
+            Err(Denied::Refused(why)) => return Err(refused(&why.to_string())),
+            Err(Denied::Error(error)) => return Err(refused(&format!("nobody could be asked: {error}"))),
+            Err(Denied::Left) => return Err(refused("nobody could be asked")),
         };
         match tokio::time::timeout(self.limit, self.tool.call(context, arguments)).await {
             Ok(Ok(output)) => {

@@ -10,7 +10,8 @@ use rig_agent::agent::{
 use rig_core::effect::EffectId;
 use tokio::sync::oneshot;
 
-use super::line::{Ended, No, Orders, Wish, order};
+use super::line::{Ended, Orders, Wish, order};
+use crate::bridge::Denied;
 
 /// Hears one run. It is the last of the agent's hooks, so it sees what really happens.
 pub(super) struct Narrator {
@@ -48,7 +49,7 @@ impl AgentHook for Narrator {
                 DispatchAction::proceed()
             }
             // What cannot be told is not done.
-            Err(No::Error(error)) => DispatchAction::stop(format!("{tool} could not be told: {error}")),
+            Err(Denied::Error(error)) => DispatchAction::stop(format!("{tool} could not be told: {error}")),
             Err(_) => DispatchAction::stop(format!("{tool} could not be told")),
         }
     }

@@ -6,10 +6,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rig_core::tool::ContextValue;
 use tokio::sync::{mpsc, oneshot};
 
-use crate::consent::{Action, Answer, Refused};
+use crate::bridge::{Denied, Reply};
+use crate::consent::Action;
 use crate::error::Error;
 use crate::session::Session;
-use crate::words::human;
 
 /// The session of a run, as rig carries it to tools: its name only.
 #[derive(rig_core::serde::Serialize, rig_core::serde::Deserialize)]
@@ -65,7 +65,7 @@ impl Drop for Line {
 pub(super) struct Order {
     wish: Wish,
     /// Whether it may be.
-    reply: oneshot::Sender<Result<(), No>>,
+    reply: Reply<()>,
     /// How it ended; who drops this says nothing any more.
     ended: oneshot::Receiver<Ended>,
 }
@@ -79,15 +79,6 @@ pub(super) enum Wish {
     Note(String),
 }
 
-/// Why something may not be.
-#[derive(Debug)]
-pub(super) enum No {
-    Refused(Refused),
-    Error(Error),
-    /// Nobody drives the run.
-    Gone,
-}
-
 /// How a call ended.
 pub(super) enum Ended {
     Done,
@@ -96,11 +87,11 @@ pub(super) enum Ended {
 }
 
 /// Orders something, and waits whether it may be; what it gives is to be told how it ended.
-pub(super) async fn order(orders: &Orders, wish: Wish) -> Result<oneshot::Sender<Ended>, No> {
-    let (reply, answer) = oneshot::channel();
+pub(super) async fn order(orders: &Orders, wish: Wish) -> Result<oneshot::Sender<Ended>, Denied> {
+    let (reply, gate) = Reply::gate();
     let (end, ended) = oneshot::channel();
-    orders.send(Order { wish, reply, ended }).map_err(|_| No::Gone)?;
-    answer.await.unwrap_or(Err(No::Gone))?;
+    orders.send(Order { wish, reply, ended }).map_err(|_| Denied::Left)?;
+    gate.await?;
     Ok(end)
 }
 
@@ -110,37 +101,27 @@ impl Order {
         let opened = match self.wish {
             Wish::Note(words) => {
                 let said = session.think(words).await;
-                let _ = self.reply.send(said.clone().map_err(No::Error));
+                self.reply.tell(said.clone().map_err(Denied::Error));
                 return said;
             }
-            Wish::Tell(tool) => session.tool(tool).start().await.map_err(No::Error),
-            Wish::Ask(action) => {
-                let answer = tokio::select! {
-                    answer = session.ask(*action) => answer,
-                    // Nobody would make the call any more: the question is taken back.
-                    () = self.reply.closed() => return Ok(()),
-                };
-                match answer {
-                    Ok(Answer::Granted(granted)) => session.begin(granted).await.map_err(No::Error),
-                    Ok(Answer::Refused(refused)) => Err(No::Refused(refused)),
-                    Err(error) => Err(No::Error(error)),
-                }
-            }
+            Wish::Tell(tool) => session.tool(tool).start().await.map(Ok),
+            Wish::Ask(action) => tokio::select! {
+                opened = session.ask_and_begin(*action) => opened,
+                // Nobody would make the call any more: the question is taken back.
+                () = self.reply.left() => return Ok(()),
+            },
         };
-        let tool = match opened {
+        let tool = match opened.map_err(Denied::Error).and_then(|opened| opened.map_err(Denied::Refused)) {
             Ok(tool) => tool,
-            Err(no) => {
-                let _ = self.reply.send(Err(no));
+            Err(denied) => {
+                self.reply.tell(Err(denied));
                 return Ok(());
             }
         };
         // Who does not wait any more drops the other half of `ended` too, and the tool is told as left.
-        let _ = self.reply.send(Ok(()));
+        self.reply.tell(Ok(()));
         match self.ended.await {
-            Ok(Ended::Done) => {
-                let words = format!("{} is done.", human(tool.name()));
-                tool.done(words).await
-            }
+            Ok(Ended::Done) => tool.plainly_done().await,
             Ok(Ended::Failed(why)) => tool.failed(why).await,
             Ok(Ended::TimedOut) => tool.timed_out().await,
             Err(_) => {

@@ -25,14 +25,13 @@ pub use builder::SessionBuilder;
 pub use ending::{Cancellation, Cause, Completion, Failure};
 pub use options::EventOptions;
 pub use output::Output;
-#[cfg(feature = "openai")]
 pub(crate) use say::short;
 pub use say::{HandOff, Progress, State, StateChange, Target};
 pub use tool::{Call, Tool};
 pub(crate) use tool::{CallDetails, call_details};
 
 use crate::ambient::Current;
-use crate::consent::{Action, Answer, Granted, Risk};
+use crate::consent::{Action, Answer, Granted, Refused, Risk};
 use crate::desk::{Asking, LEFT, Started};
 use crate::error::{CallError, Error, Malformed, Stop};
 use crate::line::{Outcome, Reply};
@@ -262,6 +261,14 @@ impl Session {
     /// Spends a consent and says that the call is made; making it, and saying how it ended, is left to the caller.
     pub async fn begin(&self, granted: Granted) -> Result<Tool<'_>, Error> {
         self.spend(granted).await.map(|(open, _)| open)
+    }
+
+    /// Asks, and spends the yes at once.
+    pub(crate) async fn ask_and_begin(&self, action: Action) -> Result<Result<Tool<'_>, Refused>, Error> {
+        match self.ask(action).await? {
+            Answer::Granted(granted) => self.begin(granted).await.map(Ok),
+            Answer::Refused(why) => Ok(Err(why)),
+        }
     }
 
     async fn spend(&self, granted: Granted) -> Result<(Tool<'_>, String), Error> {

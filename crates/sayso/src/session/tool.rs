@@ -72,22 +72,15 @@ impl CallDetails {
 macro_rules! call_details {
     ($type:ty) => {
         impl $type {
-            /// What the tool does in general. Words in one language only are the same in all languages of the call.
-            pub fn description(mut self, description: impl Into<crate::Words>) -> Self {
-                self.details.description = Some(description.into());
-                self
-            }
+            setters! {
+                /// What the tool does in general. Words in one language only are the same in all languages of the call.
+                description(description: impl Into<crate::Words>) => details.description = Some(description.into());
 
-            /// The arguments in words. Words in one language only are the same in all languages of the call.
-            pub fn with(mut self, arguments: impl Into<crate::Words>) -> Self {
-                self.details.arguments = Some(arguments.into());
-                self
-            }
+                /// The arguments in words. Words in one language only are the same in all languages of the call.
+                with(arguments: impl Into<crate::Words>) => details.arguments = Some(arguments.into());
 
-            /// How long the call should take.
-            pub fn expected_duration(mut self, duration: std::time::Duration) -> Self {
-                self.details.expected_duration = Some(duration);
-                self
+                /// How long the call should take.
+                expected_duration(duration: std::time::Duration) => details.expected_duration = Some(duration);
             }
         }
     };
@@ -130,11 +123,7 @@ impl<'s> Call<'s> {
     }
 }
 
-impl fmt::Debug for Call<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Call").field(&self.tool).finish()
-    }
-}
+debug_tuple!(Call<'_>, tool);
 
 /// A call that is open: it has been said that the tool runs, and must be said how it ended. One that is dropped is said to
 /// have been left.
@@ -190,14 +179,15 @@ impl<'s> Tool<'s> {
         }
     }
 
-    #[cfg(feature = "rig")]
-    pub(crate) fn name(&self) -> &str {
-        &self.name
-    }
-
     /// It did what it should.
     pub async fn done(self, words: impl Into<Words>) -> Result<(), Error> {
         self.close("success", &words.into(), None).await
+    }
+
+    /// It did what it should, and there is no more to say.
+    pub(crate) async fn plainly_done(self) -> Result<(), Error> {
+        let words = Words::ours(format!("{} is done.", human(&self.name)));
+        self.done(words).await
     }
 
     /// It failed, for this reason. Listeners hear that it did, and why.
@@ -254,9 +244,10 @@ impl<'s> Tool<'s> {
         };
         match ended {
             Some(Ok(value)) => {
-                let words = self.success.take().map(|words| *words);
-                let words = words.unwrap_or_else(|| Words::ours(format!("{} is done.", human(&self.name))));
-                self.close("success", &words, None).await?;
+                match self.success.take() {
+                    Some(words) => self.done(*words).await?,
+                    None => self.plainly_done().await?,
+                }
                 Ok(value)
             }
             Some(Err(error)) => {
