@@ -15,7 +15,7 @@
 //! # let url = endpoint();
 //! let schema = r#"{"type":"object","properties":{"to":{"type":"string"},"euro":{"type":"integer"}}}"#;
 //! // Like `https://api.openai.com/v1`, or `http://127.0.0.1:11434/v1`.
-//! let agent = Agent::new(url).key("sk-…").model("gpt-5.2").tool(
+//! let agent = Agent::new(url).key("sk-example").model("gpt-5.2").tool(
 //!     Tool::new("send_money", "Sends money from the person's account.", schema, send)
 //!         .risk(Risk::High)
 //!         .irreversible()
