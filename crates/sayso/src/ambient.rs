@@ -4,7 +4,6 @@ use std::future::Future;
 use std::ops::Deref;
 use std::sync::Arc;
 
-use crate::error::Error;
 use crate::session::Session;
 
 tokio::task_local! {
@@ -39,11 +38,6 @@ pub fn within<F: Future>(session: &Session, work: F) -> impl Future<Output = F::
 /// ```
 pub fn current() -> Option<Current> {
     CURRENT.try_with(Clone::clone).ok()
-}
-
-/// The same, for who cannot do without.
-pub(crate) fn required() -> Result<Current, Error> {
-    current().ok_or(Error::NoSession)
 }
 
 /// A session that is carried along. It says what a [`Session`] says, but does not end it; what is said after the session's

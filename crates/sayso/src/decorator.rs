@@ -5,7 +5,7 @@ use std::future::Future;
 use std::time::Duration;
 
 pub use crate::ambient::Current;
-use crate::ambient::{required, within};
+use crate::ambient::{current, within};
 use crate::argument::Bound;
 use crate::consent::{Action, Risk};
 use crate::error::{CallError, Error};
@@ -14,7 +14,7 @@ use crate::words::Words;
 
 /// The session that is carried to the function.
 pub fn session() -> Result<Current, Error> {
-    required()
+    current().ok_or(Error::NoSession)
 }
 
 /// Tells the compiler what a body returns; there is never one.

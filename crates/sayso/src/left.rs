@@ -35,14 +35,13 @@ impl Left {
         let says = if unused_yes { format!("{says} {UNUSED}") } else { says.to_owned() };
         let mut out = Writer::default();
         out.open_object();
-        for (name, text) in [
+        let members = [
             ("type", "aaep:agent.session.errored"),
             ("error_category", "unknown"),
             ("error_code", code),
             ("summary_normal", &says),
-        ] {
-            member::text(&mut out, name, text);
-        }
+        ];
+        member::all(&mut out, &members);
         out.key("recoverable");
         out.boolean(false);
         english(&mut out);

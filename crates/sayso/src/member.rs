@@ -12,6 +12,13 @@ pub(crate) fn text(out: &mut Writer, name: &str, text: &str) {
     out.text(text);
 }
 
+/// Several texts.
+pub(crate) fn all(out: &mut Writer, members: &[(&str, &str)]) {
+    for (name, value) in members {
+        text(out, name, value);
+    }
+}
+
 /// A text, if there is one.
 pub(crate) fn optional_text(out: &mut Writer, name: &str, value: Option<&str>) {
     if let Some(value) = value {

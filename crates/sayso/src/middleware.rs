@@ -32,10 +32,12 @@ use std::task::{Context, Poll};
 pub use tower_layer::Layer;
 pub use tower_service::Service;
 
+pub use crate::session::Ending;
+
 use crate::ambient::within;
 use crate::error::Error;
 use crate::hub::Hub;
-use crate::session::{Cancellation, Completion, Failure, Session, SessionBuilder};
+use crate::session::SessionBuilder;
 
 /// How a service's requests and outcomes are put into words. A function from a request to its words is enough: then what
 /// succeeds is finished, and what fails has failed for the error's reason.
@@ -81,33 +83,6 @@ where
         match outcome {
             Ok(_) => Ending::Finished("It is done.".into()),
             Err(error) => Ending::Failed(error.to_string().into()),
-        }
-    }
-}
-
-/// How a session ends.
-///
-/// ```
-/// let ending = sayso::middleware::Ending::Cancelled("You said no, so nothing was paid.".into());
-/// # let _ = ending;
-/// ```
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub enum Ending {
-    /// It did what was asked.
-    Finished(Completion),
-    /// It failed.
-    Failed(Failure),
-    /// The agent ended it before it was done.
-    Cancelled(Cancellation),
-}
-
-impl Ending {
-    async fn tell(self, session: Session) -> Result<(), Error> {
-        match self {
-            Self::Finished(completion) => session.finish(completion).await,
-            Self::Failed(failure) => session.fail(failure).await,
-            Self::Cancelled(cancellation) => session.cancel(cancellation).await,
         }
     }
 }

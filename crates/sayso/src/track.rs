@@ -10,6 +10,7 @@ use seal::json::Writer;
 
 use crate::left::Left;
 use crate::line::Call;
+use crate::member;
 use crate::redact::{Cleaner, Held};
 use crate::utf8::Cut;
 
@@ -324,7 +325,7 @@ fn state(to: &State) -> String {
 pub(crate) fn left(tool: &str, call: &str, why: &str) -> String {
     let mut out = Writer::default();
     out.open_object();
-    for (name, text) in [
+    let members = [
         ("type", "aaep:agent.tool.completed"),
         ("urgency", "normal"),
         ("tool", tool),
@@ -332,10 +333,8 @@ pub(crate) fn left(tool: &str, call: &str, why: &str) -> String {
         ("status", "error"),
         ("summary_normal", why),
         ("error_message", why),
-    ] {
-        out.key(name);
-        out.text(text);
-    }
+    ];
+    member::all(&mut out, &members);
     english(&mut out);
     out.close_object();
     out.finish()

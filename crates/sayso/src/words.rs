@@ -24,7 +24,7 @@ pub struct Words {
     /// The same in other languages, by their tags.
     others: Vec<(String, Words)>,
     /// They are not the author's, but of the library, and in English.
-    ours: bool,
+    pub(crate) ours: bool,
 }
 
 impl Words {
@@ -36,11 +36,6 @@ impl Words {
     /// The library's own, for what its author has no words for.
     pub(crate) fn ours(normal: String) -> Self {
         Self { ours: true, ..Self::new(normal) }
-    }
-
-    /// Whether they are the library's own, and so in English.
-    pub(crate) fn are_ours(&self) -> bool {
-        self.ours
     }
 
     setters! {

@@ -14,16 +14,14 @@ use super::step::{Kind, Step, Unasked};
 use crate::consent::{Action, Answer};
 use crate::error::{Error, Stop};
 use crate::question::{Clarified, Question};
-use crate::session::{Cancellation, Completion, Failure, Progress, Session, Tool};
+use crate::session::{Ending, Progress, Session, Tool};
 
 /// So many runs that are over are remembered.
 const PAST: usize = 1024;
 
 /// How it ends.
 pub(super) enum Last {
-    Finish(Box<Completion>),
-    Fail(Box<Failure>),
-    Cancel(Box<Cancellation>),
+    Said(Box<Ending>),
     Early,
     Stalled,
     Stopped(Stop),
@@ -124,9 +122,7 @@ impl<'s> Drive<'s> {
                 None => return Goes::Continue(()),
                 Some(tool) => tool.timed_out().await,
             },
-            Kind::Finish(words) => return Goes::Break(Last::Finish(words)),
-            Kind::Fail(failure) => return Goes::Break(Last::Fail(failure)),
-            Kind::Cancel(words) => return Goes::Break(Last::Cancel(words)),
+            Kind::End(ending) => return Goes::Break(Last::Said(ending)),
             Kind::Start(_) => return self.fault(Fault::StartedAgain),
             Kind::Fault(fault) => return self.fault(fault),
         };

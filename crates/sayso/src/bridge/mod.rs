@@ -78,7 +78,7 @@ use tokio::sync::mpsc;
 
 use drive::{Drive, Last};
 use report::Notes;
-use step::Kind;
+pub(crate) use step::Kind;
 
 use crate::error::Error;
 use crate::session::Session;
@@ -173,9 +173,7 @@ impl Bridge {
         };
         let last = Drive::new(&session, &mut notes).run(&mut steps, silence).await;
         let said = match last {
-            Last::Finish(completion) => session.finish(*completion).await,
-            Last::Fail(failure) => session.fail(*failure).await,
-            Last::Cancel(cancellation) => session.cancel(*cancellation).await,
+            Last::Said(ending) => ending.tell(session).await,
             Last::Early => return notes.report(Ending::Early),
             Last::Stalled => return notes.report(Ending::Stalled),
             Last::Stopped(stop) => return notes.report(Ending::Stopped(stop)),

@@ -5,8 +5,8 @@ use super::report::Fault;
 use crate::consent::{Action, Risk};
 use crate::question::{Clarified, Question};
 use crate::session::{
-    Call, CallDetails, Cancellation, Completion, Failure, HandOff, Output, Progress, Session, SessionBuilder,
-    call_details,
+    Call, CallDetails, Cancellation, Completion, Ending, Failure, HandOff, Output, Progress, Session,
+    SessionBuilder, call_details,
 };
 use crate::words::Words;
 
@@ -27,10 +27,10 @@ use crate::words::Words;
 /// # let _ = steps;
 /// ```
 #[derive(Debug)]
-pub struct Step(pub(super) Kind);
+pub struct Step(pub(crate) Kind);
 
 #[derive(Debug)]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     Start(Box<SessionBuilder>),
     Think(Words),
     Decide(Words),
@@ -68,9 +68,7 @@ pub(super) enum Kind {
     OutputDone,
     Clarify(Box<Question>, Reply<Clarified>),
     HandOff(Box<HandOff>),
-    Finish(Box<Completion>),
-    Fail(Box<Failure>),
-    Cancel(Box<Cancellation>),
+    End(Box<Ending>),
     /// Something that is wrong with what would have been a step.
     Fault(Fault),
 }
@@ -155,33 +153,17 @@ impl Step {
 
     /// It did what was asked. Nothing comes after.
     pub fn finish(completion: impl Into<Completion>) -> Self {
-        Self(Kind::Finish(Box::new(completion.into())))
+        Self(Kind::End(Box::new(Ending::Finished(completion.into()))))
     }
 
     /// It failed. Nothing comes after.
     pub fn fail(failure: impl Into<Failure>) -> Self {
-        Self(Kind::Fail(Box::new(failure.into())))
+        Self(Kind::End(Box::new(Ending::Failed(failure.into()))))
     }
 
     /// The agent ends it before it is done. Nothing comes after.
     pub fn cancel(cancellation: impl Into<Cancellation>) -> Self {
-        Self(Kind::Cancel(Box::new(cancellation.into())))
-    }
-
-    pub(crate) fn model(words: Words) -> Self {
-        Self(Kind::Model(words))
-    }
-
-    pub(crate) fn token(run: &str, text: &str) -> Self {
-        Self(Kind::Token { run: run.to_owned(), text: text.to_owned() })
-    }
-
-    pub(crate) fn plainly_done(run: &str) -> Self {
-        Self(Kind::Done { run: run.to_owned(), words: None })
-    }
-
-    pub(crate) fn fault(fault: Fault) -> Self {
-        Self(Kind::Fault(fault))
+        Self(Kind::End(Box::new(Ending::Cancelled(cancellation.into()))))
     }
 
     /// What it is, for its author.
@@ -200,9 +182,11 @@ impl Step {
             Kind::OutputDone => "output_done",
             Kind::Clarify(..) => "clarify",
             Kind::HandOff(_) => "hand_off",
-            Kind::Finish(_) => "finish",
-            Kind::Fail(_) => "fail",
-            Kind::Cancel(_) => "cancel",
+            Kind::End(ending) => match **ending {
+                Ending::Finished(_) => "finish",
+                Ending::Failed(_) => "fail",
+                Ending::Cancelled(_) => "cancel",
+            },
             Kind::Fault(_) => "fault",
         }
     }

@@ -11,7 +11,7 @@ use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{mpsc, watch};
 
 use super::Callbacks;
-use crate::bridge::{Allowed, Bridge, Denied, Ending, Fault, Gate, Reply, Report, Step, Unasked};
+use crate::bridge::{Allowed, Bridge, Denied, Ending, Fault, Gate, Kind, Reply, Report, Step, Unasked};
 use crate::consent::Action;
 use crate::error::{Error, Stop, TooMuch};
 use crate::hub::Hub;
@@ -95,38 +95,43 @@ type Results = dyn Fn(&str) -> Words + Send + Sync;
 /// ```
 #[must_use = "nothing is told before it is opened"]
 pub struct Narration {
+    wording: Wording,
+    bridge: Bridge,
+}
+
+/// How the narrator puts callbacks into words.
+struct Wording {
     begins: Box<Begins>,
     plans: Box<Plans>,
     results: Option<Box<Results>>,
     thinking: Words,
-    bridge: Bridge,
 }
 
 impl Narration {
     /// On this hub.
     pub fn on(hub: &Hub) -> Self {
         let hub = hub.clone();
-        Self {
+        let wording = Wording {
             begins: Box::new(move |request| hub.session(request)),
             plans: Box::new(Plan::unknown),
             results: None,
             thinking: Words::new("Thinking."),
-            bridge: Bridge::new(),
-        }
+        };
+        Self { wording, bridge: Bridge::new() }
     }
 
     setters! {
         /// Begins the session so, for what the person asked: in another language, or for a certain person.
-        begins(begins: impl Fn(&str) -> SessionBuilder + Send + Sync + 'static) => begins = Box::new(begins);
+        begins(begins: impl Fn(&str) -> SessionBuilder + Send + Sync + 'static) => wording.begins = Box::new(begins);
 
         /// Says for a tool and its input whether the person is asked, and in which words. Without it every call is asked for.
-        tools(plans: impl Fn(&str, &str) -> Plan + Send + Sync + 'static) => plans = Box::new(plans);
+        tools(plans: impl Fn(&str, &str) -> Plan + Send + Sync + 'static) => wording.plans = Box::new(plans);
 
         /// What is said of a tool's output. Without it only that the tool is done: an output may be anything, of any length.
-        results(words: impl Fn(&str) -> Words + Send + Sync + 'static) => results = Some(Box::new(words));
+        results(words: impl Fn(&str) -> Words + Send + Sync + 'static) => wording.results = Some(Box::new(words));
 
         /// What is said when a model is asked.
-        thinking(words: impl Into<Words>) => thinking = words.into();
+        thinking(words: impl Into<Words>) => wording.thinking = words.into();
 
         /// For how long the framework may be silent: ten minutes if nothing is said. While a person is asked the clock stands
         /// still.
@@ -150,15 +155,7 @@ impl Narration {
             end.send_replace(Some(stop));
             report
         });
-        let inner = Inner {
-            queue,
-            over,
-            begins: self.begins,
-            plans: self.plans,
-            results: self.results,
-            thinking: self.thinking,
-            chains: Mutex::default(),
-        };
+        let inner = Inner { queue, over, wording: self.wording, chains: Mutex::default() };
         (Narrator(Arc::new(inner)), telling)
     }
 }
@@ -210,10 +207,7 @@ pub struct Narrator(Arc<Inner>);
 struct Inner {
     queue: mpsc::Sender<Step>,
     over: watch::Receiver<Option<Stop>>,
-    begins: Box<Begins>,
-    plans: Box<Plans>,
-    results: Option<Box<Results>>,
-    thinking: Words,
+    wording: Wording,
     chains: Mutex<Chains>,
 }
 
@@ -246,7 +240,7 @@ impl Narrator {
         } else if chains.inner.remove(run) {
             Ok(())
         } else {
-            self.hand_over(Step::fault(Fault::NeverStarted(run.to_owned())))
+            self.hand_over(Step(Kind::Fault(Fault::NeverStarted(run.to_owned()))))
         }
     }
 }
@@ -255,10 +249,13 @@ impl Callbacks for Narrator {
     fn on_chain_start(&self, run: &str, request: &str) -> Result<(), Error> {
         let mut chains = self.0.chains.lock().unwrap_or_else(PoisonError::into_inner);
         if chains.outer.is_none() {
-            self.hand_over(Step::start((self.0.begins)(&or(&short(request), "A request without words."))))?;
+            self.hand_over(Step::start((self.0.wording.begins)(&or(
+                &short(request),
+                "A request without words.",
+            ))))?;
             chains.outer = Some(run.to_owned());
         } else if chains.outer.as_deref() == Some(run) || chains.inner.contains(run) {
-            self.hand_over(Step::fault(Fault::SameRun(run.to_owned())))?;
+            self.hand_over(Step(Kind::Fault(Fault::SameRun(run.to_owned()))))?;
         } else if chains.inner.len() < CHAINS {
             chains.inner.insert(run.to_owned());
         } else {
@@ -276,16 +273,16 @@ impl Callbacks for Narrator {
     }
 
     fn on_llm_start(&self, _run: &str, _prompt: &str) -> Result<(), Error> {
-        self.hand_over(Step::model(self.0.thinking.clone()))
+        self.hand_over(Step(Kind::Model(self.0.wording.thinking.clone())))
     }
 
     fn on_llm_new_token(&self, run: &str, token: &str) -> Result<(), Error> {
-        self.hand_over(Step::token(run, token))
+        self.hand_over(Step(Kind::Token { run: run.to_owned(), text: token.to_owned() }))
     }
 
     fn on_tool_start(&self, run: &str, tool: &str, input: &str) -> Gate<Allowed> {
         let (reply, gate) = Reply::gate();
-        let step = match (self.0.plans)(tool, input) {
+        let step = match (self.0.wording.plans)(tool, input) {
             Plan::Unasked(call) => Step::gated(run, call, reply),
             Plan::Ask(action) => Step::ask(run, *action, reply),
         };
@@ -296,8 +293,8 @@ impl Callbacks for Narrator {
     }
 
     fn on_tool_end(&self, run: &str, output: &str) -> Result<(), Error> {
-        self.hand_over(match &self.0.results {
-            None => Step::plainly_done(run),
+        self.hand_over(match &self.0.wording.results {
+            None => Step(Kind::Done { run: run.to_owned(), words: None }),
             Some(words) => Step::done(run, words(output)),
         })
     }

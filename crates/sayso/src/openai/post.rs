@@ -116,9 +116,8 @@ pub(super) fn sentence(says: &str, key: Option<&str>) -> String {
         Some(key) if !key.is_empty() => found.replace(key, "[key]"),
         _ => found,
     };
-    let words: Vec<&str> =
-        found.split(|letter: char| letter.is_whitespace() || letter.is_control()).collect();
-    let line = words.into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ");
+    let words = found.split(|letter: char| letter.is_whitespace() || letter.is_control());
+    let line = words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ");
     let (line, _) = Secrets.redact(&line);
     let mut short: String = line.chars().take(MOST).collect();
     if short.is_empty() {

@@ -4,6 +4,8 @@ use seal::json::Writer;
 
 use aaep::event::CancelledBy;
 
+use super::Session;
+use crate::error::Error;
 use crate::member;
 use crate::redact::Cleaner;
 use crate::words::Words;
@@ -192,5 +194,34 @@ impl Cancellation {
 impl<W: Into<Words>> From<W> for Cancellation {
     fn from(words: W) -> Self {
         Self::new(words)
+    }
+}
+
+/// How a session ends.
+///
+/// ```
+/// # #[cfg(feature = "tower")]
+/// let ending = sayso::middleware::Ending::Cancelled("You said no, so nothing was paid.".into());
+/// # #[cfg(feature = "tower")]
+/// # let _ = ending;
+/// ```
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Ending {
+    /// It did what was asked.
+    Finished(Completion),
+    /// It failed.
+    Failed(Failure),
+    /// The agent ended it before it was done.
+    Cancelled(Cancellation),
+}
+
+impl Ending {
+    pub(crate) async fn tell(self, session: Session) -> Result<(), Error> {
+        match self {
+            Self::Finished(completion) => session.finish(completion).await,
+            Self::Failed(failure) => session.fail(failure).await,
+            Self::Cancelled(cancellation) => session.cancel(cancellation).await,
+        }
     }
 }

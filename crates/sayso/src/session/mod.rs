@@ -22,7 +22,7 @@ use aaep::event::EventType;
 use seal::json::Writer;
 
 pub use builder::SessionBuilder;
-pub use ending::{Cancellation, Cause, Completion, Failure};
+pub use ending::{Cancellation, Cause, Completion, Ending, Failure};
 pub use options::EventOptions;
 pub use output::Output;
 pub(crate) use say::short;

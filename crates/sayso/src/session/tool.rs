@@ -263,12 +263,10 @@ impl<'s> Tool<'s> {
 
     async fn close(mut self, status: &str, words: &Words, error: Option<&Words>) -> Result<(), Error> {
         let event = self.session.event("aaep:agent.tool.completed", |out| {
-            for (name, text) in [("tool", &*self.name), ("tool_call_id", &self.call), ("status", status)] {
-                member::text(out, name, text);
-            }
+            member::all(out, &[("tool", &self.name), ("tool_call_id", &self.call), ("status", status)]);
             words.write(out, &self.session.cleaner);
             words.write_beside_optional(out, &self.session.cleaner, "error_message", error);
-            if words.are_ours() && !self.session.english {
+            if words.ours && !self.session.english {
                 english(out);
             }
             member::millis(out, "duration_ms", self.since.elapsed());
