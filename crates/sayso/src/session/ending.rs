@@ -205,6 +205,7 @@ impl<W: Into<Words>> From<W> for Cancellation {
 /// # #[cfg(feature = "tower")]
 /// # let _ = ending;
 /// ```
+#[cfg_attr(not(feature = "tower"), allow(unreachable_pub, reason = "the middleware exports it"))]
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Ending {

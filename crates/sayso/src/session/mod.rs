@@ -22,7 +22,9 @@ use aaep::event::EventType;
 use seal::json::Writer;
 
 pub use builder::SessionBuilder;
-pub use ending::{Cancellation, Cause, Completion, Ending, Failure};
+#[cfg_attr(not(feature = "tower"), allow(unreachable_pub, reason = "the middleware exports it"))]
+pub use ending::Ending;
+pub use ending::{Cancellation, Cause, Completion, Failure};
 pub use options::EventOptions;
 pub use output::Output;
 pub(crate) use say::short;
