@@ -3,8 +3,11 @@
 use std::borrow::Cow;
 
 use aaep::check::is_of_both_directions;
+use aaep::consent::By;
 use aaep::event::{EventType, State};
 use aaep::json::{Kept, Kind, Scribe, Value};
+use aaep::{ReplyToken, Timestamp};
+use seal::{Digest, UnixMillis};
 use thiserror::Error;
 
 /// What the hub puts around a payload.
@@ -35,16 +38,72 @@ pub enum NotAnEvent {
 
 const CORE: &str = "https://aaep-protocol.org/context/v1";
 const SAYSO: &str = "urn:sayso:context:v1";
-/// Among what the hub adds: the object of sayso's own extension.
-pub(crate) const SAYSO_EXTENSION: &str = "extensions.sayso";
+/// The extension that is the hub's alone.
+const SAYSO_EXTENSION: &str = "extensions.sayso";
 
-/// Puts the envelope around what an agent said, members in the advised order. `extra` are members of the payload that the
-/// hub adds, as JSON; they replace the agent's own of that name. `hidden` are members that are for the hub alone. The event
-/// comes with its tape, so that who judges it need not read it. Returns whether it is critical.
+/// What the hub writes into `extensions.sayso`: marks for listeners that know it. An agent cannot write there.
+#[derive(Clone, Debug)]
+pub(crate) enum SaysoExtension<'e> {
+    /// The words only tell the state; a listener that has its own words for it needs none of these. With `gap`, the listener
+    /// has missed something.
+    HubWords { gap: bool },
+    /// The call that a question or an event is bound to.
+    Call { tool: &'e str, digest: Option<Digest> },
+    /// The event reminds of this question.
+    ReminderOf(ReplyToken),
+    /// The question has more time.
+    MoreTime { token: ReplyToken, deadline: UnixMillis },
+    /// The question is resolved.
+    Resolved { token: ReplyToken, decision: Option<&'static str>, by: By },
+}
+
+impl SaysoExtension<'_> {
+    fn write(&self, out: &mut Scribe) {
+        out.open_object();
+        match self {
+            Self::HubWords { gap } => {
+                if *gap {
+                    out.plain_key("gap");
+                    out.boolean(true);
+                }
+                out.plain("words", "hub");
+            }
+            Self::Call { tool, digest } => {
+                text(out, "tool", tool);
+                if let Some(digest) = digest {
+                    text(out, "action_digest", &digest.to_string());
+                }
+            }
+            Self::ReminderOf(token) => text(out, "reminds_of", token.as_str()),
+            Self::MoreTime { token, deadline } => {
+                text(out, "extended", token.as_str());
+                let deadline = Timestamp::from_unix_millis(*deadline).map(|at| at.to_string());
+                text(out, "deadline", &deadline.unwrap_or_default());
+            }
+            Self::Resolved { token, decision, by } => {
+                text(out, "reply_token", token.as_str());
+                if let Some(decision) = decision {
+                    out.plain("decision", decision);
+                }
+                out.plain("by", by.as_str());
+            }
+        }
+        out.close_object();
+    }
+}
+
+/// Writes a member whose name needs no escapes.
+pub(crate) fn text(out: &mut Scribe, name: &str, value: &str) {
+    out.plain_key(name);
+    out.text(value);
+}
+
+/// Puts the envelope around what was said, members in the advised order. `hidden` are members that are for the hub alone. The
+/// event comes with its tape, so that it need not be read again. Returns whether it is critical.
 pub(crate) fn event(
     said: &Value<'_>,
     stamp: &Stamp<'_>,
-    extra: &[(&str, &str)],
+    extension: Option<&SaysoExtension<'_>>,
     hidden: &[&str],
     out: &mut Scribe,
 ) -> Result<bool, NotAnEvent> {
@@ -73,7 +132,7 @@ pub(crate) fn event(
     out.clear();
     out.open_object();
     out.plain_key("@context");
-    context(brought.context, extra, out);
+    context(brought.context, extension.is_some(), out);
     out.plain("aaep_version", "1.0.0");
     out.plain_key("type");
     out.text(&kind);
@@ -100,18 +159,13 @@ pub(crate) fn event(
     }
     for (key, value) in said.members() {
         let name = key.text().unwrap_or_default();
-        let taken = Place::of(&name) != Place::Payload || hidden.contains(&&*name);
-        if taken || extra.iter().any(|(known, _)| **known == *name) {
+        if Place::of(&name) != Place::Payload || hidden.contains(&&*name) {
             continue;
         }
         out.copy_key(&key);
         out.copy(&value);
     }
-    for (name, json) in extra.iter().filter(|(name, _)| *name != SAYSO_EXTENSION) {
-        out.key(name);
-        out.raw(json);
-    }
-    extensions(brought.extensions, extra, out);
+    extensions(brought.extensions, extension, out);
     out.close_object();
     // SSE and JSON Lines want an event on one line.
     out.on_one_line();
@@ -238,8 +292,7 @@ fn has_both_directions(value: &Value<'_>) -> bool {
 }
 
 /// The agent's own extensions, and sayso's where the hub has something to say.
-fn extensions(brought: Option<Value<'_>>, extra: &[(&str, &str)], out: &mut Scribe) {
-    let ours = extra.iter().find(|(name, _)| *name == SAYSO_EXTENSION).map(|(_, json)| *json);
+fn extensions(brought: Option<Value<'_>>, ours: Option<&SaysoExtension<'_>>, out: &mut Scribe) {
     match (ours, brought) {
         (None, None) => {}
         (None, Some(brought)) => {
@@ -254,16 +307,15 @@ fn extensions(brought: Option<Value<'_>>, extra: &[(&str, &str)], out: &mut Scri
                 out.copy(&value);
             }
             out.plain_key("sayso");
-            out.raw(ours);
+            ours.write(out);
             out.close_object();
         }
     }
 }
 
 /// The agent's own contexts, or the core's, with sayso's where something of sayso stands in the event.
-fn context(brought: Option<Value<'_>>, extra: &[(&str, &str)], out: &mut Scribe) {
-    let sayso = extra.iter().any(|(name, _)| *name == SAYSO_EXTENSION);
-    if !sayso {
+fn context(brought: Option<Value<'_>>, has_extension: bool, out: &mut Scribe) {
+    if !has_extension {
         return match brought {
             Some(brought) => out.copy(&brought),
             None => out.text(CORE),
@@ -293,10 +345,12 @@ mod tests {
     use super::*;
 
     fn composed(said: &str) -> Result<String, NotAnEvent> {
-        composed_with(said, &[])
+        composed_with(said, None)
     }
 
-    fn composed_with(said: &str, extra: &[(&str, &str)]) -> Result<String, NotAnEvent> {
+    const CALL: SaysoExtension<'_> = SaysoExtension::Call { tool: "x", digest: None };
+
+    fn composed_with(said: &str, extension: Option<&SaysoExtension<'_>>) -> Result<String, NotAnEvent> {
         let (producer, hints) = (
             Kept::read(r#"{"agent_id":"bank"}"#).unwrap(),
             Kept::read(r#"{"primary_language":"en"}"#).unwrap(),
@@ -311,7 +365,7 @@ mod tests {
             state: Some(&State::Thinking),
         };
         let mut scribe = Scribe::default();
-        event(&Kept::read(said).unwrap().doc().root(), &stamp, extra, &[], &mut scribe)?;
+        event(&Kept::read(said).unwrap().doc().root(), &stamp, extension, &[], &mut scribe)?;
         Ok(scribe.doc().unwrap().source().to_owned())
     }
 
@@ -375,22 +429,20 @@ mod tests {
 
     #[test]
     fn what_sayso_adds_is_declared_beside_what_the_agent_declares() {
-        let extra = [(SAYSO_EXTENSION, r#"{"tool":"x"}"#)];
         for (brought, expected) in [
             (r#""a""#, r#"["a","urn:sayso:context:v1"]"#),
             (r#"["a","b"]"#, r#"["a","b","urn:sayso:context:v1"]"#),
             (r#"["a","urn:sayso:context:v1","b"]"#, r#"["a","b","urn:sayso:context:v1"]"#),
         ] {
             let said = format!(r#"{{"type":"aaep:agent.tool.invoked","@context":{brought}}}"#);
-            let text = composed_with(&said, &extra).unwrap();
+            let text = composed_with(&said, Some(&CALL)).unwrap();
             assert!(text.starts_with(&format!(r#"{{"@context":{expected},"#)), "{text}");
         }
     }
 
     #[test]
     fn what_sayso_adds_is_declared() {
-        let extra = [(SAYSO_EXTENSION, r#"{"tool":"x"}"#)];
-        let text = composed_with(r#"{"type":"aaep:agent.tool.invoked"}"#, &extra).unwrap();
+        let text = composed_with(r#"{"type":"aaep:agent.tool.invoked"}"#, Some(&CALL)).unwrap();
         assert!(
             text.starts_with(
                 r#"{"@context":["https://aaep-protocol.org/context/v1","urn:sayso:context:v1"]"#

@@ -2,14 +2,17 @@
 
 use std::sync::Arc;
 
-use aaep::event::State;
-use aaep::json::{Kept, Kind, Tape, Value, Writer};
+use aaep::event::{EventType, State};
+use aaep::json::{Kept, Kind, Scribe, Tape, Value, Writer};
 use aaep::session::Session;
 use aaep::{ReplyToken, SessionId};
 use journal::Place;
 use seal::{Digest, UnixMillis};
 
+use super::output;
+use super::publish::Events;
 use super::restore::unreadable;
+use super::told::OwnEvent;
 use super::tongues::End;
 use super::{Core, TurnContext, Write};
 use crate::command::{LimitReached, Malformed, Reply};
@@ -102,7 +105,7 @@ impl Core {
         self.leases.insert((live.lease, id.clone()));
         self.sessions.insert(id.clone(), live);
         let event = started(&root);
-        match self.emit(&id, &[event], false, context) {
+        match self.emit(&id, Events::Own(vec![event]), context) {
             Ok(_) => {
                 let reply = Reply::SessionStarted { session_id: id };
                 self.remember(who, keyed.as_ref(), &reply, context);
@@ -171,10 +174,10 @@ impl Core {
         tools.sort_unstable();
         let mut outputs: Vec<_> = live.machine.open_outputs().collect();
         outputs.sort_unstable();
-        let mut events: Vec<String> = tools.into_iter().map(|(tool, call)| end.of_tool(tool, call)).collect();
-        events.extend(outputs.into_iter().map(|(id, position)| closed_output(id, position)));
+        let mut events: Vec<_> = tools.into_iter().map(|(tool, call)| end.of_tool(tool, call)).collect();
+        events.extend(outputs.into_iter().map(|(id, position)| output::closed(id, position)));
         events.push(end.last());
-        let said = self.emit(id, &events, false, context).map(drop);
+        let said = self.emit(id, Events::Own(events), context).map(drop);
         self.was_said(id, said);
     }
 
@@ -315,47 +318,13 @@ fn producer(root: &Value<'_>, who: &Principal) -> Option<(Arc<str>, Kept)> {
 }
 
 /// The event that starts a session: the request, without what is the hub's.
-fn started(root: &Value<'_>) -> String {
-    let mut writer = Writer::default();
-    writer.open_object();
-    writer.key("type");
-    writer.text("aaep:agent.session.started");
-    for (name, value) in root.members() {
-        if !["type", "producer"].iter().any(|ours| name.is(ours)) {
-            writer.key(&name.text().unwrap_or_default());
-            writer.raw(value.source());
+fn started(root: &Value<'_>) -> OwnEvent {
+    OwnEvent::new(Scribe::default(), &EventType::SessionStarted, &[], |out| {
+        for (name, value) in root.members() {
+            if !["type", "producer"].iter().any(|ours| name.is(ours)) {
+                out.copy_key(&name);
+                out.copy(&value);
+            }
         }
-    }
-    writer.close_object();
-    writer.finish()
-}
-
-fn closed_output(id: Option<&str>, position: u64) -> String {
-    let mut writer = Writer::default();
-    writer.open_object();
-    writer.key("type");
-    writer.text("aaep:agent.output.streaming");
-    if let Some(id) = id {
-        writer.key("output_id");
-        writer.text(id);
-    }
-    writer.key("chunk");
-    writer.text("");
-    writer.key("position");
-    writer.integer(i64::try_from(position).unwrap_or(i64::MAX));
-    writer.key("complete");
-    writer.boolean(true);
-    writer.key("coalesce_hint");
-    writer.text("completion");
-    writer.key("urgency");
-    writer.text("normal");
-    english(&mut writer);
-    writer.close_object();
-    writer.finish()
-}
-
-/// What the hub itself says is in English.
-fn english(writer: &mut Writer) {
-    writer.key("localization_hints");
-    writer.raw(r#"{"primary_language":"en"}"#);
+    })
 }

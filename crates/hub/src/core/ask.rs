@@ -1,19 +1,19 @@
 //! Questions: asked, answered, waited for.
 
-use aaep::consent::{Action, Answer as Given, By, Decided, NotAsked, Outcome, Resolution, Status};
+use aaep::consent::{Action, By, Decided, NotAsked, Outcome, Resolution, Status};
 use aaep::event::{Event, EventType, State};
-use aaep::json::{Kind, Tape, Writer};
+use aaep::json::{Kind, Tape};
 use aaep::rule::Finding;
 use aaep::{ReplyToken, SessionId, SubscriptionId};
 use seal::{Digest, UnixMillis};
 
-use super::publish::Said;
-use super::told::{self, Told};
+use super::publish::{Said, Source};
+use super::told;
 use super::tongues::{self, End};
 use super::{After, Core, TurnContext, Write};
 use crate::Principal;
 use crate::command::{LimitReached, Malformed, Output, QuestionOutcome, Reply, RequestId};
-use crate::compose::SAYSO_EXTENSION;
+use crate::compose::SaysoExtension;
 use crate::reply::answer_word;
 
 impl Core {
@@ -72,16 +72,14 @@ impl Core {
         let binding = match (&tool, root.member("arguments")) {
             (Some(tool), Some(arguments)) => {
                 let action = Action::new(tool, arguments.source()).map_err(Malformed::Action)?;
-                Some(binding(tool, Some(&action.digest())))
+                Some(SaysoExtension::Call { tool, digest: Some(action.digest()) })
             }
-            (Some(tool), None) => Some(binding(tool, None)),
+            (Some(tool), None) => Some(SaysoExtension::Call { tool, digest: None }),
             (None, Some(_)) => return Err(Malformed::NoTool.into()),
             (None, None) => None,
         };
         let kind = if clarify { EventType::AwaitingClarification } else { EventType::AwaitingConfirmation };
-        let extra = binding.as_deref().map(|json| (SAYSO_EXTENSION, json));
-        let said =
-            Said { doc: &doc, question: Some((&kind, &token)), extra: extra.as_slice(), by_agent: false };
+        let said = Said { doc: &doc, source: Source::Question(&kind, &token), extension: binding.as_ref() };
         let mut savepoint = self.savepoint(true);
         if let Some(live) = self.sessions.get(session) {
             savepoint.keep(live);
@@ -104,8 +102,8 @@ impl Core {
     ) -> Result<UnixMillis, Reply> {
         let waits = self.sessions.get(session).is_some_and(|live| *live.state() == State::AwaitingInput);
         if !waits {
-            let words = [(SAYSO_EXTENSION, told::HUBS_WORDS)];
-            self.emit_one(session, &tongues::state(None, &State::AwaitingInput), &words, context)?;
+            let waiting = tongues::state(&mut self.room, None, &State::AwaitingInput);
+            self.emit_own(session, waiting, None, context)?;
         }
         self.emit_doc(session, said, None, context)?;
         let Some(After::Event { heard, agent, person }) = self.staged.after.last() else {
@@ -169,10 +167,11 @@ impl Core {
             match outcome {
                 Outcome::Resolved(resolution) => self.tell_resolution(&resolution, context),
                 Outcome::Reminder(reminder) => {
-                    self.tell(&reminder.session, &told::reminder(&reminder), context);
+                    self.say_itself(&reminder.session, told::reminder(&reminder), context);
                 }
                 Outcome::Extended(extended) => {
-                    self.tell(&extended.session, &told::more_time(&extended, context.now), context);
+                    let more_time = told::more_time(&extended, context.now);
+                    self.say_itself(&extended.session, more_time, context);
                 }
                 Outcome::Stopped(stopped) => {
                     let unused_yes = self.has_unused_yes(&stopped.session);
@@ -181,10 +180,6 @@ impl Core {
                 _ => {}
             }
         }
-    }
-
-    fn tell(&mut self, session: &SessionId, told: &Told, context: &TurnContext) {
-        self.say_itself(session, &told.said, &[(SAYSO_EXTENSION, &told.mark)], context);
     }
 
     fn stage_resolution(&mut self, resolution: &Resolution) {
@@ -218,19 +213,7 @@ impl Core {
             () if live.machine.open_tools().next().is_none() => State::Thinking,
             () => State::CallingTool,
         };
-        let said = told::resolution(resolution, &to);
-        // What was meant is no decision; that it was said is what listeners are told (decision 15).
-        let decision = match &resolution.answer {
-            Given::Decision(_) => format!(r#""decision":"{}","#, answer_word(&resolution.answer)),
-            _ => String::new(),
-        };
-        let told = format!(
-            r#"{{"reply_token":"{}",{decision}"by":"{}"}}"#,
-            resolution.token,
-            // That the person stopped the session is the next thing that everybody hears.
-            if resolution.by == By::Stopped { By::Cancelled } else { resolution.by }.as_str()
-        );
-        self.say_itself(session, &said, &[(SAYSO_EXTENSION, &told)], context);
+        self.say_itself(session, told::resolution(resolution, &to), context);
         if away {
             self.tell_away(resolution, context);
         }
@@ -337,20 +320,6 @@ impl Core {
         let answered = self.waits.take_answered();
         outputs.extend(answered.into_iter().map(|(request, answer)| Output::Reply(request, answer)));
     }
-}
-
-/// What ties a question to its call, in sayso's own extension.
-pub(super) fn binding(tool: &str, digest: Option<&Digest>) -> String {
-    let mut writer = Writer::default();
-    writer.open_object();
-    writer.key("tool");
-    writer.text(tool);
-    if let Some(digest) = digest {
-        writer.key("action_digest");
-        writer.text(&digest.to_string());
-    }
-    writer.close_object();
-    writer.finish()
 }
 
 fn not_asked(why: &NotAsked) -> Reply {

@@ -13,10 +13,10 @@ use seal::UnixMillis;
 use super::agent::requested_by;
 use super::lanes::{Left, is_timed, leave, resumes_from, shaper};
 use super::subscription::Subscription;
-use super::told::{self, Told};
+use super::told::{self, OwnEvent};
 use super::{After, Core, Heard, TurnContext, tongues};
 use crate::command::{Output, Reply};
-use crate::compose::{self, SAYSO_EXTENSION, Stamp};
+use crate::compose::{self, SaysoExtension, Stamp};
 use crate::delivery::{Frame, Part, Reason, id_place, place_id};
 use crate::{ListenerId, Principal, Scope};
 
@@ -314,10 +314,7 @@ impl Core {
                 .collect();
             for (event, more_time) in open {
                 // The question itself tells the time that it had at first.
-                if let Some(told) = more_time {
-                    let mark = [(SAYSO_EXTENSION, told.mark.as_str())];
-                    frames.extend(self.own_frame(&session, &told.said, &mark, context));
-                }
+                frames.extend(more_time.and_then(|told| self.own_frame(&session, &told, context)));
                 frames.extend(self.stored_frame(event.as_str()));
             }
         }
@@ -342,17 +339,15 @@ impl Core {
     /// A state.changed that says where a session is (§8.7, C-E15): from and to are the same.
     fn summary(&mut self, session: &SessionId, gap: bool, context: &TurnContext) -> Option<Arc<Frame>> {
         let state = self.sessions.get(session)?.state();
-        let said = tongues::state(Some(state), state);
-        let words = if gap { r#"{"gap":true,"words":"hub"}"# } else { told::HUBS_WORDS };
-        self.own_frame(session, &said, &[(SAYSO_EXTENSION, words)], context)
+        let said = tongues::state(&mut self.room, Some(state), state).with(SaysoExtension::HubWords { gap });
+        self.own_frame(session, &said, context)
     }
 
     /// An event for one listener alone, on no disk: it tells of what is.
     fn own_frame(
         &mut self,
         session: &SessionId,
-        said: &str,
-        extra: &[(&str, &str)],
+        said: &OwnEvent,
         context: &TurnContext,
     ) -> Option<Arc<Frame>> {
         let id = self.new_id("evt_", context);
@@ -367,15 +362,16 @@ impl Core {
             hints: None,
             state: None,
         };
-        let (mut tape, mut event) = (Tape::default(), Scribe::default());
-        compose::event(&tape.read(said).ok()?.root(), &stamp, extra, &[], &mut event).ok()?;
+        let mut event = Scribe::default();
+        let payload = said.payload.doc().ok()?.root();
+        compose::event(&payload, &stamp, said.extension.as_ref(), &[], &mut event).ok()?;
         let frame = Frame::event(&id, event.source(), self.position, false);
         Some(Arc::new(frame.of_session(session.as_str(), Part::Other)))
     }
 }
 
 /// That a question has more time than its event says, if it has.
-fn more_time(question: &aaep::consent::Question, now: UnixMillis) -> Option<Told> {
+fn more_time(question: &aaep::consent::Question, now: UnixMillis) -> Option<OwnEvent> {
     let first = i64::try_from(question.timeout_seconds).unwrap_or(i64::MAX).saturating_mul(1000);
     let moved = question.deadline > question.asked.saturating_add(first);
     moved.then(|| told::more_time_before(&question.token, question.deadline, now))

@@ -1,13 +1,16 @@
 //! Output as a model makes it: text however cut goes in, and events with their positions come of it.
 
 use aaep::SessionId;
-use aaep::event::State;
-use aaep::json::Writer;
+use aaep::event::{EventType, State};
+use aaep::json::Scribe;
 use seal::Digest;
 
+use super::publish::Events;
+use super::told::OwnEvent;
 use super::{Core, TurnContext, tongues};
 use crate::Principal;
 use crate::command::{Malformed, Reply};
+use crate::compose::text as text_member;
 
 /// A piece of an output.
 pub(super) struct Piece<'p> {
@@ -53,18 +56,19 @@ impl Core {
         }
         let mut events = Vec::new();
         if !writes {
-            events.push(tongues::state(None, &State::WritingOutput));
+            events.push(tongues::state(&mut self.room, None, &State::WritingOutput));
         }
         let pieces = cut(piece.text);
         let last = pieces.len() - 1;
         for (at, text) in pieces.into_iter().enumerate() {
-            events.push(chunk(piece, text, position, piece.complete && at == last));
+            let complete = piece.complete && at == last;
+            events.push(chunk(self.room.scribe(), piece, text, position, complete, &[]));
             position += text.chars().count() as u64;
         }
         if piece.complete && !asks && !piece.stays {
-            events.push(tongues::state(None, &State::Thinking));
+            events.push(tongues::state(&mut self.room, None, &State::Thinking));
         }
-        match self.emit(session, &events, false, context) {
+        match self.emit(session, Events::Own(events), context) {
             Ok(event_ids) => {
                 let reply = Reply::EventsPublished { event_ids };
                 self.remember(who, keyed.as_ref(), &reply, context);
@@ -88,28 +92,34 @@ fn cut(text: &str) -> Vec<&str> {
     pieces
 }
 
-fn chunk(of: &Piece<'_>, text: &str, position: u64, complete: bool) -> String {
-    let mut writer = Writer::with_capacity(text.len() + 128);
-    writer.open_object();
-    writer.key("type");
-    writer.text("aaep:agent.output.streaming");
-    for (name, value) in [("output_id", of.id), ("language", of.language), ("content_type", of.content_type)]
-    {
-        if let Some(value) = value {
-            writer.key(name);
-            writer.text(value);
+/// The end of an output that its agent left open.
+pub(super) fn closed(id: Option<&str>, position: u64) -> OwnEvent {
+    let piece = Piece { id, text: "", language: None, content_type: None, complete: true, stays: true };
+    chunk(Scribe::default(), &piece, "", position, true, &["en"])
+}
+
+fn chunk(
+    scribe: Scribe,
+    of: &Piece<'_>,
+    text: &str,
+    position: u64,
+    complete: bool,
+    languages: &[&str],
+) -> OwnEvent {
+    OwnEvent::new(scribe, &EventType::OutputStreaming, languages, |out| {
+        for (name, value) in
+            [("output_id", of.id), ("language", of.language), ("content_type", of.content_type)]
+        {
+            if let Some(value) = value {
+                text_member(out, name, value);
+            }
         }
-    }
-    writer.key("chunk");
-    writer.text(text);
-    writer.key("position");
-    writer.integer(i64::try_from(position).unwrap_or(i64::MAX));
-    writer.key("complete");
-    writer.boolean(complete);
-    writer.key("coalesce_hint");
-    writer.text(if complete { "completion" } else { "none" });
-    writer.key("urgency");
-    writer.text("normal");
-    writer.close_object();
-    writer.finish()
+        text_member(out, "chunk", text);
+        out.plain_key("position");
+        out.integer(i64::try_from(position).unwrap_or(i64::MAX));
+        out.plain_key("complete");
+        out.boolean(complete);
+        out.plain("coalesce_hint", if complete { "completion" } else { "none" });
+        out.plain("urgency", "normal");
+    })
 }

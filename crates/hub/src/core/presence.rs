@@ -59,7 +59,7 @@ impl Core {
         if resolution.by != By::Reply || refused {
             return;
         }
-        self.say_itself(&resolution.session, &tongues::away(), &[], context);
+        self.say_itself(&resolution.session, tongues::away(), context);
     }
 
     /// Ends a session whose agent is gone.

@@ -12,12 +12,12 @@ use aaep::{ReplyToken, SessionId};
 use seal::Digest;
 
 use super::agent::Live;
-use super::ask::{binding, broken};
-use super::told;
+use super::ask::broken;
+use super::told::{self, OwnEvent};
 use super::{After, Core, Heard, TurnContext, Write};
 use crate::Principal;
 use crate::command::{LimitReached, Malformed, Output, Reply};
-use crate::compose::{self, SAYSO_EXTENSION, Stamp};
+use crate::compose::{self, SaysoExtension, Stamp};
 use crate::delivery::{Frame, Part};
 use crate::watch::Note;
 
@@ -43,7 +43,7 @@ impl Core {
         if events.is_empty() || events.len() > self.limits.events_in_request {
             return Malformed::EventCount { most: self.limits.events_in_request }.into();
         }
-        match self.emit(session, events, true, context) {
+        match self.emit(session, Events::FromAgent(events), context) {
             Ok(event_ids) => {
                 let reply = Reply::EventsPublished { event_ids };
                 self.remember(who, keyed.as_ref(), &reply, context);
@@ -58,14 +58,27 @@ impl Core {
     pub(super) fn emit(
         &mut self,
         session: &SessionId,
-        events: &[String],
-        by_agent: bool,
+        events: Events<'_>,
         context: &TurnContext,
     ) -> Result<Vec<Arc<str>>, Reply> {
-        let mut savepoint = self.savepoint(events.len() > 1);
-        let staged = self.stage_all(session, events, by_agent, &mut savepoint, context);
-        let staged =
-            staged.and_then(|ids| self.criticals_left(session, by_agent, &savepoint, context).map(|()| ids));
+        let (count, by_agent) = match &events {
+            Events::FromAgent(texts) => (texts.len(), true),
+            Events::Own(events) => (events.len(), false),
+        };
+        let mut savepoint = self.savepoint(count > 1);
+        let mut ids = Vec::with_capacity(count);
+        let staged = match events {
+            Events::FromAgent(texts) => texts.iter().try_for_each(|text| {
+                ids.push(self.emit_text(session, text, &mut savepoint, context)?);
+                Ok::<(), Reply>(())
+            }),
+            Events::Own(events) => events.into_iter().try_for_each(|event| {
+                ids.push(self.emit_own(session, event, Some(&mut savepoint), context)?);
+                Ok(())
+            }),
+        };
+        let staged = staged
+            .and_then(|()| if by_agent { self.criticals_left(session, &savepoint, context) } else { Ok(()) });
         if staged.is_err() {
             self.roll_back(session, savepoint);
         }
@@ -80,7 +93,7 @@ impl Core {
         if staged.is_ok() && over {
             self.end(session, context);
         }
-        staged
+        staged.map(|()| ids)
     }
 
     /// Marks the end of what is staged so far.
@@ -108,40 +121,17 @@ impl Core {
         }
     }
 
-    fn stage_all(
-        &mut self,
-        session: &SessionId,
-        events: &[String],
-        by_agent: bool,
-        savepoint: &mut Savepoint,
-        context: &TurnContext,
-    ) -> Result<Vec<Arc<str>>, Reply> {
-        let mut ids = Vec::with_capacity(events.len());
-        for event in events {
-            let hubs_words = by_agent.then(|| told::state_without_words(event)).flatten();
-            let words: &[_] = if hubs_words.is_some() || !by_agent && told::is_state(event) {
-                &[(SAYSO_EXTENSION, told::HUBS_WORDS)]
-            } else {
-                &[]
-            };
-            let event = hubs_words.as_ref().unwrap_or(event);
-            ids.push(self.emit_said(session, event, words, by_agent, Some(savepoint), context)?);
-        }
-        Ok(ids)
-    }
-
     /// Whether an agent may say as much that waits for nobody as it has staged since that write.
     fn criticals_left(
         &mut self,
         session: &SessionId,
-        by_agent: bool,
         savepoint: &Savepoint,
         context: &TurnContext,
     ) -> Result<(), Reply> {
         let new = self.staged.writes.get(savepoint.writes..).unwrap_or_default();
         let critical =
             new.iter().filter(|write| matches!(write, Write::Event { critical: true, .. })).count();
-        if !by_agent || critical == 0 {
+        if critical == 0 {
             return Ok(());
         }
         let agent = self.sessions.get(session).map(Live::agent_and_person).unwrap_or_default();
@@ -152,30 +142,38 @@ impl Core {
         Ok(())
     }
 
-    /// Stages one event of the hub's own making.
-    pub(super) fn emit_one(
+    /// Stages one event that an agent has said.
+    fn emit_text(
         &mut self,
         session: &SessionId,
-        said: &str,
-        extra: &[(&str, &str)],
-        context: &TurnContext,
-    ) -> Result<Arc<str>, Reply> {
-        self.emit_said(session, said, extra, false, None, context)
-    }
-
-    fn emit_said(
-        &mut self,
-        session: &SessionId,
-        said: &str,
-        extra: &[(&str, &str)],
-        by_agent: bool,
-        savepoint: Option<&mut Savepoint>,
+        text: &str,
+        savepoint: &mut Savepoint,
         context: &TurnContext,
     ) -> Result<Arc<str>, Reply> {
         let mut tape = std::mem::take(&mut self.room.said);
-        let said = Said { doc: &tape.read(said)?, question: None, extra, by_agent };
-        let id = self.emit_doc(session, &said, savepoint, context)?;
+        let doc = tape.read(text)?;
+        let id = if let Some(in_hubs_words) = told::state_without_words(&doc, &mut self.room) {
+            self.emit_own(session, in_hubs_words, Some(savepoint), context)?
+        } else {
+            let said = Said { doc: &doc, source: Source::Agent, extension: None };
+            self.emit_doc(session, &said, Some(savepoint), context)?
+        };
         self.room.said = tape;
+        Ok(id)
+    }
+
+    /// Stages one event of the hub's own making.
+    pub(super) fn emit_own(
+        &mut self,
+        session: &SessionId,
+        event: OwnEvent,
+        savepoint: Option<&mut Savepoint>,
+        context: &TurnContext,
+    ) -> Result<Arc<str>, Reply> {
+        let doc = event.payload.doc()?;
+        let said = Said { doc: &doc, source: Source::Hub, extension: event.extension.as_ref() };
+        let id = self.emit_doc(session, &said, savepoint, context)?;
+        self.room.keep_scribe(event.payload);
         Ok(id)
     }
 
@@ -198,38 +196,43 @@ impl Core {
             session_id: session.as_str(),
             timestamp,
             producer: &live.producer,
-            question: said.question.map(|(kind, token)| (kind, token.as_str())),
+            question: match said.source {
+                Source::Question(kind, token) => Some((kind, token.as_str())),
+                Source::Agent | Source::Hub => None,
+            },
             hints: live.hints.as_ref(),
             state: Some(live.state()),
         };
         // What binds a call to its question stands beside the payload, and is not told to listeners.
         let root = said.doc.root();
-        let kind = said.doc.type_value().and_then(|kind| Some(EventType::of(&kind.text()?)));
+        let kind = match said.source {
+            Source::Agent => said.doc.type_value().and_then(|kind| Some(EventType::of(&kind.text()?))),
+            Source::Hub | Source::Question(..) => None,
+        };
         // What is only published could not be answered.
-        if said.by_agent
-            && matches!(kind, Some(EventType::AwaitingConfirmation | EventType::AwaitingClarification))
-        {
+        if matches!(kind, Some(EventType::AwaitingConfirmation | EventType::AwaitingClarification)) {
             return Err(Malformed::QuestionPublished.into());
         }
-        let is_call = said.question.is_none() && kind == Some(EventType::ToolInvoked);
+        let is_call = kind == Some(EventType::ToolInvoked);
         let of_call = |name| if is_call { root.member(name) } else { None };
         let token = of_call("reply_token").and_then(|token| ReplyToken::parse(&token.text()?).ok());
         let arguments = of_call("arguments").map(|arguments| arguments.source());
-        let hidden: &[&str] = match said.question {
-            Some(_) => &["reply_token", "tool", "arguments"],
-            None if is_call => &["reply_token", "arguments"],
-            None => &[],
+        let hidden: &[&str] = match said.source {
+            Source::Question(..) => &["reply_token", "tool", "arguments"],
+            Source::Agent if is_call => &["reply_token", "arguments"],
+            Source::Agent | Source::Hub => &[],
         };
-        let bound = match (of_call("tool").and_then(|tool| tool.text()), arguments) {
+        let tool = of_call("tool").and_then(|tool| tool.text());
+        let bound = match (&tool, arguments) {
             (Some(tool), Some(arguments)) => {
-                let action = Action::new(&tool, arguments).map_err(Malformed::Action)?;
-                Some(binding(&tool, Some(&action.digest())))
+                let action = Action::new(tool, arguments).map_err(Malformed::Action)?;
+                Some(SaysoExtension::Call { tool, digest: Some(action.digest()) })
             }
             _ => None,
         };
-        let mut added = said.extra.to_vec();
-        added.extend(bound.iter().map(|json| (SAYSO_EXTENSION, json.as_str())));
-        let critical = compose::event(&root, &stamp, &added, hidden, &mut event).map_err(Malformed::Event)?;
+        let extension = said.extension.or(bound.as_ref());
+        let critical =
+            compose::event(&root, &stamp, extension, hidden, &mut event).map_err(Malformed::Event)?;
         let doc = event.doc()?;
         let new = New { id: &id, doc, critical, token: token.as_ref(), arguments };
         let owner = self.stage(session, &new, savepoint, context)?;
@@ -247,14 +250,8 @@ impl Core {
     }
 
     /// Stages an event that is the hub's own to say.
-    pub(super) fn say_itself(
-        &mut self,
-        session: &SessionId,
-        said: &str,
-        extra: &[(&str, &str)],
-        context: &TurnContext,
-    ) {
-        let said = self.emit_one(session, said, extra, context).map(drop);
+    pub(super) fn say_itself(&mut self, session: &SessionId, event: OwnEvent, context: &TurnContext) {
+        let said = self.emit_own(session, event, None, context).map(drop);
         self.was_said(session, said);
     }
 
@@ -351,14 +348,31 @@ impl Core {
     }
 }
 
+/// Events of one request, without their envelopes.
+pub(super) enum Events<'e> {
+    /// What an agent says, as it came.
+    FromAgent(&'e [String]),
+    /// What the hub writes itself.
+    Own(Vec<OwnEvent>),
+}
+
 /// An event without its envelope.
 pub(super) struct Said<'s> {
     pub(super) doc: &'s Doc<'s>,
-    /// The type and the token of a question, which are the hub's to set.
-    pub(super) question: Option<(&'s EventType, &'s ReplyToken)>,
-    /// Members that the hub adds.
-    pub(super) extra: &'s [(&'s str, &'s str)],
-    pub(super) by_agent: bool,
+    pub(super) source: Source<'s>,
+    /// What the hub adds.
+    pub(super) extension: Option<&'s SaysoExtension<'s>>,
+}
+
+/// Where an event comes from.
+#[derive(Clone, Copy)]
+pub(super) enum Source<'s> {
+    /// An agent published it.
+    Agent,
+    /// The hub wrote it.
+    Hub,
+    /// An agent asks; the type and the token are the hub's to set.
+    Question(&'s EventType, &'s ReplyToken),
 }
 
 /// A whole event that is to be judged.

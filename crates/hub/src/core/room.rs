@@ -15,6 +15,8 @@ pub(super) struct Room {
     pub(super) event: Scribe,
     /// Texts of events that are written by now: the next are written in their room.
     pub(super) texts: Vec<String>,
+    /// What the hub's own events were written with, for the next ones.
+    own: Vec<Scribe>,
     /// To write an id.
     pub(super) id: String,
     /// What follows from a turn.
@@ -33,6 +35,19 @@ impl Room {
     pub(super) fn keep(&mut self, text: String) {
         if self.texts.len() < TEXTS && text.capacity() <= TEXT {
             self.texts.push(text);
+        }
+    }
+
+    /// A scribe for an event of the hub's own.
+    pub(super) fn scribe(&mut self) -> Scribe {
+        self.own.pop().unwrap_or_default()
+    }
+
+    /// An event of the hub's own is not needed any more.
+    pub(super) fn keep_scribe(&mut self, mut scribe: Scribe) {
+        if self.own.len() < TEXTS && scribe.source().len() <= TEXT {
+            scribe.clear();
+            self.own.push(scribe);
         }
     }
 

@@ -2,61 +2,92 @@
 //! An agent cannot say the like: that extension is the hub's alone (`compose`).
 
 use aaep::consent::{Answer, By, Extended, Reminder, Resolution};
-use aaep::event::{Decision, State};
-use aaep::json::{Tape, Writer};
+use aaep::event::{Decision, EventType, State};
+use aaep::json::{Doc, Scribe};
 use aaep::{ReplyToken, Timestamp};
 use seal::UnixMillis;
 
+use super::room::Room;
 use super::tongues;
+use crate::compose::{SaysoExtension, text};
+use crate::reply::answer_word;
 
-/// An event, and what stands beside it in `extensions.sayso`.
-pub(super) struct Told {
-    pub(super) said: String,
-    pub(super) mark: String,
+/// An event that the hub says itself, without its envelope. It is written with its tape, so it is not read again.
+pub(super) struct OwnEvent {
+    pub(super) payload: Scribe,
+    pub(super) extension: Option<SaysoExtension<'static>>,
+}
+
+impl OwnEvent {
+    /// Writes an event. The first of its languages is that of its texts; without one, they are in the session's.
+    pub(super) fn new(
+        mut payload: Scribe,
+        kind: &EventType,
+        languages: &[&str],
+        members: impl FnOnce(&mut Scribe),
+    ) -> Self {
+        payload.open_object();
+        payload.plain("type", kind.as_str());
+        members(&mut payload);
+        if let Some(first) = languages.first() {
+            payload.plain_key("localization_hints");
+            payload.open_object();
+            payload.plain("primary_language", first);
+            if languages.len() > 1 {
+                payload.plain_key("available_languages");
+                payload.open_array();
+                for language in languages {
+                    payload.text(language);
+                }
+                payload.close_array();
+            }
+            payload.close_object();
+        }
+        payload.close_object();
+        Self { payload, extension: None }
+    }
+
+    pub(super) fn with(self, extension: SaysoExtension<'static>) -> Self {
+        Self { extension: Some(extension), ..self }
+    }
 }
 
 /// Little time is left (§6.4.3).
-pub(super) fn reminder(reminder: &Reminder) -> Told {
+pub(super) fn reminder(reminder: &Reminder) -> OwnEvent {
     let left = format!("{} are left to answer.", span(reminder.remaining));
-    Told { said: progress(&left, &left, &left), mark: mark(&[("reminds_of", reminder.token.as_str())]) }
+    progress([&left; 3]).with(SaysoExtension::ReminderOf(reminder.token.clone()))
 }
 
 /// A person has asked for more time, and everybody has it (WCAG 2.2.1).
-pub(super) fn more_time(extended: &Extended, now: UnixMillis) -> Told {
+pub(super) fn more_time(extended: &Extended, now: UnixMillis) -> OwnEvent {
     moved(&extended.token, extended.deadline, "There is more time to answer", now)
 }
 
 /// The same, for who is told of that question only now.
-pub(super) fn more_time_before(token: &ReplyToken, deadline: UnixMillis, now: UnixMillis) -> Told {
+pub(super) fn more_time_before(token: &ReplyToken, deadline: UnixMillis, now: UnixMillis) -> OwnEvent {
     moved(token, deadline, "There is more time for the question that follows", now)
 }
 
-fn moved(token: &ReplyToken, deadline: UnixMillis, what: &str, now: UnixMillis) -> Told {
+fn moved(token: &ReplyToken, deadline: UnixMillis, what: &str, now: UnixMillis) -> OwnEvent {
     let span = span(deadline.millis_since(now));
     let until = Timestamp::from_unix_millis(deadline).map(|at| at.to_string()).unwrap_or_default();
     // The day is known to whoever waits for an answer.
     let clock = until.get(11..19).unwrap_or_default();
-    Told {
-        said: progress(
-            &format!("More time: {span}."),
-            &format!("{what}: {span} from now."),
-            &format!("{what}: {span} from now, until {clock} UTC."),
-        ),
-        mark: mark(&[("extended", token.as_str()), ("deadline", &until)]),
-    }
+    progress([
+        &format!("More time: {span}."),
+        &format!("{what}: {span} from now."),
+        &format!("{what}: {span} from now, until {clock} UTC."),
+    ])
+    .with(SaysoExtension::MoreTime { token: token.clone(), deadline })
 }
 
-/// Beside words that only tell a state: who has words of its own for that state needs none of these.
-pub(super) const HUBS_WORDS: &str = r#"{"words":"hub"}"#;
-
 /// A change of state for which an agent has no words, in the hub's: somebody may hear it (§9.3.1).
-pub(super) fn state_without_words(event: &str) -> Option<String> {
+pub(super) fn state_without_words(doc: &Doc<'_>, room: &mut Room) -> Option<OwnEvent> {
     // Hardly any other event is looked at closely.
+    let event = doc.source();
     if event.len() > BARE || !event.contains("agent.state.changed") || event.contains("summary_") {
         return None;
     }
-    let mut tape = Tape::default();
-    let doc = tape.read(event).ok()?;
     let (mut from, mut to) = (None, None);
     for (name, value) in doc.root().members() {
         match &*name.text()? {
@@ -67,19 +98,14 @@ pub(super) fn state_without_words(event: &str) -> Option<String> {
             _ => return None,
         }
     }
-    tongues::known_state(from.as_deref().map(State::of).as_ref(), &State::of(&to?))
+    tongues::known_state(room, from.as_deref().map(State::of).as_ref(), &State::of(&to?))
 }
 
 /// An event that says of a state no more than which it is has no more bytes.
 const BARE: usize = 192;
 
-/// Whether that is a state in the hub's words, of those that it says itself.
-pub(super) fn is_state(said: &str) -> bool {
-    said.starts_with(r#"{"type":"aaep:agent.state.changed","#)
-}
-
 /// How a question was resolved, which is the state that its session goes on in.
-pub(super) fn resolution(resolution: &Resolution, to: &State) -> String {
+pub(super) fn resolution(resolution: &Resolution, to: &State) -> OwnEvent {
     let counts = match &resolution.answer {
         Answer::Decision(Decision::Accept) => " It counts as a yes.",
         Answer::Decision(_) => " It counts as a no.",
@@ -95,40 +121,30 @@ pub(super) fn resolution(resolution: &Resolution, to: &State) -> String {
         (By::Unreachable, _) => ("Nobody to ask.", format!("Nobody could be asked.{counts}")),
         _ => ("Question withdrawn.", "The question was withdrawn.".to_owned()),
     };
-    let mut writer = Writer::default();
-    writer.open_object();
-    for (name, text) in [
-        ("type", "aaep:agent.state.changed"),
-        ("urgency", "normal"),
-        ("to_state", to.as_str()),
-        ("summary_terse", terse),
-        ("summary_normal", &normal),
-    ] {
-        writer.key(name);
-        writer.text(text);
-    }
-    writer.key("localization_hints");
-    writer.raw(r#"{"primary_language":"en"}"#);
-    writer.close_object();
-    writer.finish()
+    // What was meant is no decision; that it was said is what listeners are told (decision 15).
+    let decision = matches!(resolution.answer, Answer::Decision(_)).then(|| answer_word(&resolution.answer));
+    // That the person stopped the session is the next thing that everybody hears.
+    let by = if resolution.by == By::Stopped { By::Cancelled } else { resolution.by };
+    OwnEvent::new(Scribe::default(), &EventType::StateChanged, &["en"], |out| {
+        text(out, "urgency", "normal");
+        text(out, "to_state", to.as_str());
+        text(out, "summary_terse", terse);
+        text(out, "summary_normal", &normal);
+    })
+    .with(SaysoExtension::Resolved { token: resolution.token.clone(), decision, by })
 }
 
-/// The sentences are plain: nothing in them wants escaping.
-fn progress(terse: &str, normal: &str, detailed: &str) -> String {
-    format!(
-        r#"{{"type":"aaep:agent.progress.updated","urgency":"normal","localization_hints":{{"primary_language":"en"}},"progress":{{"description":"{normal}"}},"summary_terse":"{terse}","summary_normal":"{normal}","summary_detailed":"{detailed}"}}"#
-    )
-}
-
-fn mark(members: &[(&str, &str)]) -> String {
-    let mut writer = Writer::default();
-    writer.open_object();
-    for (name, text) in members {
-        writer.key(name);
-        writer.text(text);
-    }
-    writer.close_object();
-    writer.finish()
+fn progress([terse, normal, detailed]: [&str; 3]) -> OwnEvent {
+    OwnEvent::new(Scribe::default(), &EventType::ProgressUpdated, &["en"], |out| {
+        text(out, "urgency", "normal");
+        out.plain_key("progress");
+        out.open_object();
+        text(out, "description", normal);
+        out.close_object();
+        text(out, "summary_terse", terse);
+        text(out, "summary_normal", normal);
+        text(out, "summary_detailed", detailed);
+    })
 }
 
 /// How long, as people say it; of minutes at most a twentieth more than there is.
@@ -145,13 +161,19 @@ fn span(millis: i64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use aaep::json::Kept;
+
     use super::*;
 
     #[test]
     fn only_a_state_without_words_is_told_in_the_hubs() {
-        let said = state_without_words(
-            r#"{"type":"aaep:agent.state.changed","urgency":"normal","to_state":"thinking"}"#,
-        );
+        let in_hubs_words = |event: &str| {
+            let kept = Kept::read(event).unwrap();
+            let own = state_without_words(&kept.doc(), &mut Room::default())?;
+            Some(own.payload.source().to_owned())
+        };
+        let said =
+            in_hubs_words(r#"{"type":"aaep:agent.state.changed","urgency":"normal","to_state":"thinking"}"#);
         let said = said.unwrap();
         assert!(
             said.contains(r#""to_state":"thinking""#) && said.contains("The agent is thinking."),
@@ -159,7 +181,7 @@ mod tests {
         );
         assert!(said.contains(r#""summary_terse_es":"Pensando.""#) && !said.contains("from_state"), "{said}");
         let left = r#"{"type":"aaep:agent.state.changed","from_state":"idle","to_state":"deciding"}"#;
-        assert!(state_without_words(left).unwrap().contains(r#""from_state":"idle""#));
+        assert!(in_hubs_words(left).unwrap().contains(r#""from_state":"idle""#));
         for other in [
             r#"{"type":"aaep:agent.state.changed","to_state":"thinking","summary_normal":"Thinking."}"#,
             r#"{"type":"aaep:agent.state.changed","to_state":"thinking","localization_hints":{"primary_language":"de"}}"#,
@@ -168,9 +190,9 @@ mod tests {
             r#"{"type":"aaep:agent.state.changed","to_state":7}"#,
             r#"{"type":"aaep:agent.state.changed"}"#,
             r#"{"type":"aaep:agent.tool.invoked","tool":"agent.state.changed","to_state":"thinking"}"#,
-            "agent.state.changed",
+            r#""agent.state.changed""#,
         ] {
-            assert_eq!(state_without_words(other), None, "{other}");
+            assert_eq!(in_hubs_words(other), None, "{other}");
         }
     }
 }

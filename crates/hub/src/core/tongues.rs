@@ -1,10 +1,13 @@
 //! What the hub says in place of an agent, in English and with variants in the other languages that sayso speaks (§11.5.1): each
 //! listener hears its own (C-H1). What stands below the top of an event, as a reminder's description does, has no variants.
 
-use aaep::event::State;
-use aaep::json::Writer;
+use aaep::event::{EventType, State};
+use aaep::json::Scribe;
 
 use super::agent::GONE;
+use super::room::Room;
+use super::told::OwnEvent;
+use crate::compose::{SaysoExtension, text};
 
 /// One text in each language.
 pub(super) struct Line {
@@ -36,48 +39,50 @@ pub(super) enum End {
 
 impl End {
     /// The last event of the session.
-    pub(super) fn last(self) -> String {
+    pub(super) fn last(self) -> OwnEvent {
         match self {
             // That it may be tried again is not said: nobody knows how far the agent came.
-            Self::Gone { under_way, unused_yes } => event("aaep:agent.session.errored", |writer| {
-                text(writer, "error_category", "unknown");
-                text(writer, "error_code", GONE);
-                writer.key("recoverable");
-                writer.boolean(false);
-                said_all(
-                    writer,
-                    "summary_terse",
-                    [Some(&AGENT_GONE), unused_yes.then_some(&IN_SHORT_UNUSED)],
-                );
-                let (unknown, unused) = (under_way.then_some(&UNKNOWN), unused_yes.then_some(&UNUSED));
-                said_all(writer, "summary_normal", [Some(&IT_IS_GONE), unknown, unused]);
-            }),
-            Self::Stopped { unused_yes } => event("aaep:agent.session.cancelled", |writer| {
-                text(writer, "urgency", "normal");
-                text(writer, "cancelled_by", "user");
+            Self::Gone { under_way, unused_yes } => {
+                event(Scribe::default(), &EventType::SessionErrored, |out| {
+                    text(out, "error_category", "unknown");
+                    text(out, "error_code", GONE);
+                    out.plain_key("recoverable");
+                    out.boolean(false);
+                    said_all(
+                        out,
+                        "summary_terse",
+                        [Some(&AGENT_GONE), unused_yes.then_some(&IN_SHORT_UNUSED)],
+                    );
+                    let (unknown, unused) = (under_way.then_some(&UNKNOWN), unused_yes.then_some(&UNUSED));
+                    said_all(out, "summary_normal", [Some(&IT_IS_GONE), unknown, unused]);
+                })
+            }
+            Self::Stopped { unused_yes } => event(Scribe::default(), &EventType::SessionCancelled, |out| {
+                text(out, "urgency", "normal");
+                text(out, "cancelled_by", "user");
                 let in_short = unused_yes.then_some(&IN_SHORT_UNUSED);
-                said_all(writer, "summary_terse", [Some(&IN_SHORT_STOPPED), in_short]);
-                said_all(writer, "summary_normal", [Some(&STOPPED), unused_yes.then_some(&UNUSED)]);
+                said_all(out, "summary_terse", [Some(&IN_SHORT_STOPPED), in_short]);
+                said_all(out, "summary_normal", [Some(&STOPPED), unused_yes.then_some(&UNUSED)]);
             }),
         }
     }
 
     /// The end of a tool that was under way.
-    pub(super) fn of_tool(self, tool: &str, call: Option<&str>) -> String {
+    pub(super) fn of_tool(self, tool: &str, call: Option<&str>) -> OwnEvent {
         let (summary, why) = match self {
             Self::Gone { .. } => (&GONE_AND_NOT_DONE, &AGENT_GONE),
             Self::Stopped { .. } => (&STOPPED_AND_NOT_DONE, &STOPPED),
         };
-        event("aaep:agent.tool.completed", |writer| {
-            text(writer, "tool", tool);
+        event(Scribe::default(), &EventType::ToolCompleted, |out| {
+            text(out, "tool", tool);
             if let Some(call) = call {
-                text(writer, "tool_call_id", call);
+                text(out, "tool_call_id", call);
             }
-            text(writer, "urgency", "normal");
-            text(writer, "status", "error");
-            said(writer, "summary_terse", &NOT_DONE);
-            said(writer, "summary_normal", summary);
-            said(writer, "error_message", why);
+            text(out, "urgency", "normal");
+            text(out, "status", "error");
+            said(out, "summary_terse", &NOT_DONE);
+            said(out, "summary_normal", summary);
+            said(out, "error_message", why);
         })
     }
 }
@@ -125,25 +130,31 @@ const STOPPED_AND_NOT_DONE: Line = line(
 );
 
 /// The agent's state is another one now; `from` is said where it is not the one before.
-pub(super) fn state(from: Option<&State>, to: &State) -> String {
-    state_in_words(from, to, &words_of(to).unwrap_or(UNDER_WAY))
+pub(super) fn state(room: &mut Room, from: Option<&State>, to: &State) -> OwnEvent {
+    state_in_words(room, from, to, &words_of(to).unwrap_or(UNDER_WAY))
 }
 
 /// The same, if it is one of the protocol's own (§4.2.1).
-pub(super) fn known_state(from: Option<&State>, to: &State) -> Option<String> {
-    words_of(to).map(|words| state_in_words(from, to, &words))
+pub(super) fn known_state(room: &mut Room, from: Option<&State>, to: &State) -> Option<OwnEvent> {
+    words_of(to).map(|words| state_in_words(room, from, to, &words))
 }
 
-fn state_in_words(from: Option<&State>, to: &State, [terse, normal]: &[Line; 2]) -> String {
-    event("aaep:agent.state.changed", |writer| {
-        text(writer, "urgency", "normal");
+fn state_in_words(
+    room: &mut Room,
+    from: Option<&State>,
+    to: &State,
+    [terse, normal]: &[Line; 2],
+) -> OwnEvent {
+    event(room.scribe(), &EventType::StateChanged, |out| {
+        text(out, "urgency", "normal");
         if let Some(from) = from {
-            text(writer, "from_state", from.as_str());
+            text(out, "from_state", from.as_str());
         }
-        text(writer, "to_state", to.as_str());
-        said(writer, "summary_terse", terse);
-        said(writer, "summary_normal", normal);
+        text(out, "to_state", to.as_str());
+        said(out, "summary_terse", terse);
+        said(out, "summary_normal", normal);
     })
+    .with(SaysoExtension::HubWords { gap: false })
 }
 
 /// A state in few words, and in words; none for a state that is not the protocol's own.
@@ -203,46 +214,34 @@ const UNDER_WAY: [Line; 2] = [
 ];
 
 /// Nobody has taken an answer yet.
-pub(super) fn away() -> String {
-    event("aaep:agent.progress.updated", |writer| {
-        text(writer, "urgency", "normal");
-        writer.key("progress");
-        writer.open_object();
+pub(super) fn away() -> OwnEvent {
+    event(Scribe::default(), &EventType::ProgressUpdated, |out| {
+        text(out, "urgency", "normal");
+        out.plain_key("progress");
+        out.open_object();
         // A description would have no variants, and keep the summary's from being heard.
-        writer.key("percent");
-        writer.integer(0);
-        writer.close_object();
-        said(writer, "summary_normal", &AWAY);
+        out.plain_key("percent");
+        out.integer(0);
+        out.close_object();
+        said(out, "summary_normal", &AWAY);
     })
 }
 
-fn event(kind: &str, payload: impl FnOnce(&mut Writer)) -> String {
-    let mut writer = Writer::default();
-    writer.open_object();
-    text(&mut writer, "type", kind);
-    payload(&mut writer);
-    writer.key("localization_hints");
-    writer.raw(r#"{"primary_language":"en","available_languages":["en","es","yo"]}"#);
-    writer.close_object();
-    writer.finish()
+fn event(scribe: Scribe, kind: &EventType, payload: impl FnOnce(&mut Scribe)) -> OwnEvent {
+    OwnEvent::new(scribe, kind, &["en", "es", "yo"], payload)
 }
 
 /// A text, and its variants.
-fn said(writer: &mut Writer, name: &str, line: &Line) {
-    said_all(writer, name, [Some(line)]);
+fn said(out: &mut Scribe, name: &str, line: &Line) {
+    said_all(out, name, [Some(line)]);
 }
 
 /// One sentence after the other, where there is one, and their variants.
-fn said_all<const N: usize>(writer: &mut Writer, name: &str, lines: [Option<&Line>; N]) {
+fn said_all<const N: usize>(out: &mut Scribe, name: &str, lines: [Option<&Line>; N]) {
     let joined = |words: fn(&Line) -> &'static str| {
         lines.iter().flatten().map(|line| words(line)).collect::<Vec<_>>().join(" ")
     };
-    text(writer, name, &joined(|line| line.en));
-    text(writer, &format!("{name}_es"), &joined(|line| line.es));
-    text(writer, &format!("{name}_yo"), &joined(|line| line.yo));
-}
-
-fn text(writer: &mut Writer, name: &str, text: &str) {
-    writer.key(name);
-    writer.text(text);
+    text(out, name, &joined(|line| line.en));
+    text(out, &format!("{name}_es"), &joined(|line| line.es));
+    text(out, &format!("{name}_yo"), &joined(|line| line.yo));
 }

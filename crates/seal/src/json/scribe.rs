@@ -1,6 +1,8 @@
 //! A writer that knows what it has written: text and tape come out together, so that nobody has to read what was made here.
 
-use super::node::{BIG, Doc, ESCAPED, HUGE, Kind, LONE, Marks, Node, WIDE};
+use std::fmt::Write;
+
+use super::node::{BIG, Doc, ESCAPED, HUGE, Kind, LONE, Marks, Node, TRUE, WIDE};
 use super::read::{MAX_DEPTH, Problem, Reader, SyntaxError, Tape, note_key};
 use super::write::quote_short;
 use super::{Value, plain_run};
@@ -226,6 +228,24 @@ impl Scribe {
         self.quote(text);
     }
 
+    /// A boolean.
+    pub fn boolean(&mut self, value: bool) {
+        self.separate();
+        let start = self.out.len();
+        self.out.push_str(if value { "true" } else { "false" });
+        self.push(Kind::Bool, start, self.out.len(), if value { TRUE } else { 0 });
+    }
+
+    /// An integer.
+    pub fn integer(&mut self, value: i64) {
+        self.separate();
+        let start = self.out.len();
+        let _ = write!(self.out, "{value}");
+        let is_big = value.unsigned_abs() > 1 << 53;
+        self.marks.big_integer |= is_big;
+        self.push(Kind::Number, start, self.out.len(), if is_big { BIG } else { 0 });
+    }
+
     /// A member whose name and text are printable ASCII, with nothing in them that would have to be escaped.
     pub fn plain(&mut self, name: &str, text: &str) {
         self.plain_key(name);
@@ -366,7 +386,7 @@ mod tests {
     proptest! {
         /// What is written, copied or taken over as it is has the tape that a reader would make of it.
         #[test]
-        fn it_is_as_if_it_had_been_read(values in proptest::collection::vec((json(), "[a-bé\"\\\\\n]{0,9}"), 1..6)) {
+        fn it_is_as_if_it_had_been_read(values in proptest::collection::vec((json(), "[a-bé\"\\\\\n]{0,9}"), 1..6), numbers in 0_usize..7) {
             let mut scribe = Scribe::default();
             for again in 0..2 {
                 scribe.clear();
@@ -374,6 +394,12 @@ mod tests {
                 scribe.plain("type", "x");
                 scribe.plain_key("four");
                 scribe.text(r"\");
+                for number in [0, -7, 1 << 53, (1 << 53) + 1, i64::MIN, i64::MAX].into_iter().take(numbers) {
+                    scribe.plain_key("number");
+                    scribe.integer(number);
+                    scribe.plain_key("even");
+                    scribe.boolean(number % 2 == 0);
+                }
                 for (at, (value, name)) in values.iter().enumerate() {
                     let kept = Kept::read(value).unwrap();
                     scribe.key(name);
