@@ -26,11 +26,6 @@ impl<T> Received<T> {
     pub fn text(&self) -> &str {
         &self.text
     }
-
-    /// Lets go of the text.
-    pub fn into_value(self) -> T {
-        self.value
-    }
 }
 
 impl Received<Event> {

@@ -98,7 +98,7 @@ impl Refusal {
 }
 
 macro_rules! codes {
-    ($($(#[$doc:meta])* $name:ident $word:literal $retry:literal;)*) => {
+    ($($(#[$doc:meta])* $name:ident $word:literal;)*) => {
         /// Why something is refused: the published codes, and the two that the page and D8 add.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[non_exhaustive]
@@ -114,40 +114,35 @@ macro_rules! codes {
             pub fn word(self) -> &'static str {
                 match self { $(Self::$name => $word,)* }
             }
-
-            /// Whether the same thing may be tried again.
-            pub fn is_retryable(self) -> bool {
-                match self { $(Self::$name => $retry,)* }
-            }
         }
     };
 }
 
 codes! {
     /// The sender's trust is below the receiver's threshold.
-    InsufficientTrustScore "insufficient_trust_score" false;
+    InsufficientTrustScore "insufficient_trust_score";
     /// Not the sender's to say.
-    Unauthorized "unauthorized" false;
+    Unauthorized "unauthorized";
     /// The message is not of a form that is understood here.
-    SchemaUnsupported "schema_unsupported" false;
+    SchemaUnsupported "schema_unsupported";
     /// There is not enough money for it.
-    BudgetExceeded "budget_exceeded" true;
+    BudgetExceeded "budget_exceeded";
     /// No room for more.
-    CapacityUnavailable "capacity_unavailable" true;
+    CapacityUnavailable "capacity_unavailable";
     /// Against a rule of the receiver's house.
-    PolicyViolation "policy_violation" false;
+    PolicyViolation "policy_violation";
     /// Too late.
-    Timeout "timeout" true;
+    Timeout "timeout";
     /// Said before.
-    Duplicate "duplicate" false;
+    Duplicate "duplicate";
     /// Somebody else must decide first.
-    EscalationRequired "escalation_required" true;
+    EscalationRequired "escalation_required";
     /// See the reason.
-    Unspecified "unspecified" false;
+    Unspecified "unspecified";
     /// Not lawful in the state that the session is in.
-    InvalidStateTransition "invalid_state_transition" false;
+    InvalidStateTransition "invalid_state_transition";
     /// Lost a race: the chain went on meanwhile (D8). Sign it again on the present head.
-    StaleHead "stale_head" true;
+    StaleHead "stale_head";
 }
 
 impl Code {

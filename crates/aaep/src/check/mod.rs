@@ -70,11 +70,6 @@ impl Validator {
         Self { versions: vec!["1.0.0".to_owned(), "0.1.0-draft".to_owned()] }
     }
 
-    /// Knows these versions of AAEP as published.
-    pub fn with_versions(versions: impl IntoIterator<Item = String>) -> Self {
-        Self { versions: versions.into_iter().collect() }
-    }
-
     /// Checks what was read. Findings come in the order of §3.9.
     pub fn check<'d>(&self, doc: &Doc<'d>, findings: &mut Findings) -> Checked<'d> {
         let from = findings.len();

@@ -80,11 +80,16 @@ impl Phrase {
     }
 }
 
-/// The same in English, Spanish and Yoruba, each terse, normal and detailed.
-pub(super) const fn phrase(en: [&'static str; 3], es: [&'static str; 3], yo: [&'static str; 3]) -> Phrase {
-    Phrase {
-        terse: line(en[0], es[0], yo[0]),
-        normal: line(en[1], es[1], yo[1]),
-        detailed: line(en[2], es[2], yo[2]),
-    }
+/// The same in English, Spanish and Yoruba, a row each: terse, normal and detailed.
+macro_rules! phrase {
+    ($en:literal, $en_normal:literal, $en_detailed:literal;
+     $es:literal, $es_normal:literal, $es_detailed:literal;
+     $yo:literal, $yo_normal:literal, $yo_detailed:literal;) => {
+        $crate::demo::language::Phrase {
+            terse: $crate::demo::language::line($en, $es, $yo),
+            normal: $crate::demo::language::line($en_normal, $es_normal, $yo_normal),
+            detailed: $crate::demo::language::line($en_detailed, $es_detailed, $yo_detailed),
+        }
+    };
 }
+pub(super) use phrase;

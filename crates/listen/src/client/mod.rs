@@ -12,8 +12,6 @@ mod follow;
 mod http;
 mod manifest;
 mod messages;
-#[cfg(test)]
-mod returning;
 mod why;
 
 pub use address::{Address, AddressError};
@@ -143,6 +141,8 @@ fn necessities(tastes: &Tastes) -> Capabilities {
 
 #[cfg(test)]
 mod tests {
+    mod reconnect;
+
     use super::*;
     use aaep::event::Verbosity;
 

@@ -59,14 +59,16 @@ impl Default for Tastes {
 /// early nor too late nor twice does harm. Time is in milliseconds since 1970.
 ///
 /// ```
+/// use aaep::UnixMillis;
 /// use listen::{Ear, Limits, Tastes};
+/// let now = UnixMillis::new(0);
 /// let mut ear = Ear::new(Tastes::default(), Limits::default());
 /// ear.hear(r#"{"@context":"https://aaep-protocol.org/context/v1","type":"aaep:agent.tool.invoked",
 ///   "event_id":"evt_1","session_id":"sess_1","timestamp":"2026-05-24T14:22:11.342Z",
-///   "producer":{"agent_id":"bank"},"tool":"fetch_balance","summary_normal":"Looking up the balance."}"#, 0);
-/// let said = ear.next(0).unwrap();
+///   "producer":{"agent_id":"bank"},"tool":"fetch_balance","summary_normal":"Looking up the balance."}"#, now);
+/// let said = ear.next(now).unwrap();
 /// assert_eq!(said.lines().collect::<Vec<_>>(), ["tool: Looking up the balance."]);
-/// assert!(ear.next(0).is_none());
+/// assert!(ear.next(now).is_none());
 /// ```
 #[derive(Debug)]
 pub struct Ear {

@@ -10,16 +10,10 @@ mod answerlike;
 mod back;
 mod conversation;
 mod printed;
-#[cfg(test)]
-mod promptly;
-#[cfg(test)]
-mod returns;
 mod talk;
 mod terms;
 #[cfg(test)]
 mod tests;
-#[cfg(test)]
-mod tongues;
 mod typed;
 
 use std::io::{self, BufRead, Read, Write};

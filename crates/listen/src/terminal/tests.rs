@@ -1,5 +1,9 @@
 //! Which lines are answers, to what, and which are not.
 
+mod languages;
+mod latency;
+mod reconnect;
+
 use std::sync::{Arc, Mutex};
 
 use seal::UnixMillis;

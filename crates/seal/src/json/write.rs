@@ -58,12 +58,6 @@ impl Writer {
         Self { out: String::with_capacity(bytes), comma: false }
     }
 
-    /// One that writes into the room of a text that is not needed any more.
-    pub fn reusing(mut text: String) -> Self {
-        text.clear();
-        Self { out: text, comma: false }
-    }
-
     /// The text so far.
     pub fn finish(self) -> String {
         self.out

@@ -8,23 +8,11 @@ pub(in crate::demo) const UNKNOWN: Line = line(
     "No sé hacer eso, así que no hice nada; puede pedir su saldo, transferir 20 euros a Ben, reservar una sala, enviar un correo a Ada, borrar un registro, el tiempo, una explicación, una herramienta que no existe, una persona, un fallo o cancelar.",
     "N kò mọ bí a ṣe ń ṣe ìyẹn, nítorí náà n kò ṣe ohunkóhun; o lè béèrè iye owó, kí n fi owó ránṣẹ́ sí Ben, kí n gba yàrá, kí n fi ímeèlì ránṣẹ́ sí Ada, kí n pa àkọsílẹ̀ rẹ́, ojú ọjọ́, àlàyé, irinṣẹ́ tí kò sí, ènìyàn, ìkùnà, tàbí kí n fagi lé e.",
 );
-pub(in crate::demo) const NOT_UNDERSTOOD: Phrase = phrase(
-    [
-        "Not understood.",
-        "The request was not understood. Nothing was done.",
-        "The request was not understood, so nothing was done. The answer says what can be asked for.",
-    ],
-    [
-        "No entendido.",
-        "No se entendió la petición. No se hizo nada.",
-        "No se entendió la petición, así que no se hizo nada. La respuesta dice qué se puede pedir.",
-    ],
-    [
-        "Kò yé mi.",
-        "Ìbéèrè náà kò yé mi. A kò ṣe ohunkóhun.",
-        "Ìbéèrè náà kò yé mi, nítorí náà a kò ṣe ohunkóhun. Ìdáhùn sọ ohun tí o lè béèrè.",
-    ],
-);
+pub(in crate::demo) const NOT_UNDERSTOOD: Phrase = phrase! {
+    "Not understood.", "The request was not understood. Nothing was done.", "The request was not understood, so nothing was done. The answer says what can be asked for.";
+    "No entendido.", "No se entendió la petición. No se hizo nada.", "No se entendió la petición, así que no se hizo nada. La respuesta dice qué se puede pedir.";
+    "Kò yé mi.", "Ìbéèrè náà kò yé mi. A kò ṣe ohunkóhun.", "Ìbéèrè náà kò yé mi, nítorí náà a kò ṣe ohunkóhun. Ìdáhùn sọ ohun tí o lè béèrè.";
+};
 
 pub(in crate::demo) const GREETING: Line = line(
     "Hello, this is a scripted demonstration that can show a balance, a transfer, a booking, an e-mail, a deletion, the weather, an explanation, a missing tool, a handoff, a failure and a cancellation.",

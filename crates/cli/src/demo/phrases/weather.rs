@@ -2,23 +2,11 @@
 
 use crate::demo::language::{Line, Phrase, line, phrase};
 
-pub(in crate::demo) const WHERE: Phrase = phrase(
-    [
-        "Which place?",
-        "For which place would you like the weather?",
-        "For which place would you like the weather? Say a town; nothing is looked up for real.",
-    ],
-    [
-        "¿Qué lugar?",
-        "¿De qué lugar quiere saber el tiempo?",
-        "¿De qué lugar quiere saber el tiempo? Diga una ciudad; no se consulta nada real.",
-    ],
-    [
-        "Ibo?",
-        "Ibo ni o fẹ́ mọ ojú ọjọ́ rẹ̀?",
-        "Ibo ni o fẹ́ mọ ojú ọjọ́ rẹ̀? Sọ orúkọ ìlú kan; a kò wo ohun gidi kankan.",
-    ],
-);
+pub(in crate::demo) const WHERE: Phrase = phrase! {
+    "Which place?", "For which place would you like the weather?", "For which place would you like the weather? Say a town; nothing is looked up for real.";
+    "¿Qué lugar?", "¿De qué lugar quiere saber el tiempo?", "¿De qué lugar quiere saber el tiempo? Diga una ciudad; no se consulta nada real.";
+    "Ibo?", "Ibo ni o fẹ́ mọ ojú ọjọ́ rẹ̀?", "Ibo ni o fẹ́ mọ ojú ọjọ́ rẹ̀? Sọ orúkọ ìlú kan; a kò wo ohun gidi kankan.";
+};
 
 /// For whoever would rather choose than type.
 pub(in crate::demo) const PLACES: [&str; 3] = ["Lagos", "London", "Madrid"];

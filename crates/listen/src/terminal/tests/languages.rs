@@ -4,8 +4,8 @@ use proptest::prelude::*;
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
 
-use super::conversation::{Act, take};
-use super::tests::{ALONE, CHOICES, GRAVE, LIGHT, WITH_REQUESTS, WORDS, YES_NO, ear_in, sent_in};
+use super::{ALONE, CHOICES, GRAVE, LIGHT, WITH_REQUESTS, WORDS, YES_NO, ear_in, sent_in};
+use crate::terminal::conversation::{Act, take};
 
 const ACCEPT: &str = r#""decision":"accept""#;
 const REJECT: &str = r#""decision":"reject""#;
@@ -190,7 +190,7 @@ proptest! {
         let bare = bare(&line);
         for (question, may) in [(GRAVE, whole.contains(&bare.as_str())),
             (LIGHT, whole.contains(&bare.as_str()) || short.contains(&bare.as_str()))] {
-            let accepted = take(&mut ear_in(language, &[question]), &line, around, super::tests::NOW)
+            let accepted = take(&mut ear_in(language, &[question]), &line, around, super::NOW)
                 .into_iter()
                 .any(|act| matches!(act, Act::Send { message, .. } if message.contains(ACCEPT)));
             prop_assert!(may || !accepted, "{line:?} in {language}");

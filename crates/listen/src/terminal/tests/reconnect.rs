@@ -5,9 +5,9 @@ use std::time::Duration;
 use aaep::SubscriptionId;
 use tokio::time::advance;
 
-use super::promptly::{Screen, event, talk};
-use super::talk::Talk;
+use super::latency::{Screen, event, talk};
 use crate::client::{Heard, Lost, Why};
+use crate::terminal::talk::Talk;
 
 const ASKED: &str = r#""action":"A","consequence":"C","default_decision":"reject","reply_token":"rpl_1","timeout_seconds":300"#;
 const WAITS: &str = r#""from_state":"awaiting_input","to_state":"awaiting_input""#;

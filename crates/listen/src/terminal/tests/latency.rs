@@ -6,9 +6,9 @@ use std::sync::{Arc, Mutex};
 use aaep::SubscriptionId;
 use futures_util::FutureExt;
 
-use super::talk::Talk;
-use super::{Hooks, Settings};
 use crate::client::{Address, Heard, Lost, Why};
+use crate::terminal::talk::Talk;
+use crate::terminal::{Hooks, Settings};
 use crate::{Announcement, Tastes, Voice};
 
 #[derive(Clone, Default)]
