@@ -46,16 +46,14 @@ fn event(core: &EventType) -> Schema {
         names(writer, "required", &required);
         if !variants.is_empty() {
             // A text in another language stands beside it, like summary_normal_yo (§11.5.1).
-            writer.key("patternProperties");
-            writer.open_object();
+            writer.key("patternProperties").open_object();
             for field in &variants {
                 writer.key(&format!("^{}_[a-z]{{1,3}}(_[a-z0-9]{{1,8}})*$", field.name));
                 shape(writer, &field.shape);
             }
             writer.close_object();
         }
-        writer.key("additionalProperties");
-        writer.boolean(false);
+        writer.key("additionalProperties").boolean(false);
         match core {
             EventType::AwaitingConfirmation => safe_defaults(writer),
             EventType::ProgressUpdated => some_progress(writer),
@@ -66,28 +64,23 @@ fn event(core: &EventType) -> Schema {
 
 /// What is irreversible and not of low risk defaults to reject (§6.4.1, C-B5).
 fn safe_defaults(writer: &mut Writer) {
-    writer.key("if");
-    writer.raw(
+    writer.key("if").raw(
         r#"{"anyOf":[{"properties":{"irreversible":{"const":true}},"required":["irreversible"]},{"properties":{"reversibility":{"const":"irreversible"}},"required":["reversibility"]}],"not":{"properties":{"risk_level":{"const":"low"}},"required":["risk_level"]}}"#,
     );
-    writer.key("then");
-    writer.raw(r#"{"properties":{"default_decision":{"const":"reject"}}}"#);
+    writer.key("then").raw(r#"{"properties":{"default_decision":{"const":"reject"}}}"#);
 }
 
 /// Progress says at least one thing (§4.2.2).
 fn some_progress(writer: &mut Writer) {
-    writer.key("allOf");
-    writer.raw(r#"[{"properties":{"progress":{"minProperties":1}}}]"#);
+    writer.key("allOf").raw(r#"[{"properties":{"progress":{"minProperties":1}}}]"#);
 }
 
 fn message(kind: MessageType) -> Schema {
     let fields: Vec<_> = kind.fields().iter().collect();
     let name = kind.as_str().trim_start_matches("aaep:").replace(':', ".");
     write(&name, |writer| {
-        writer.key("type");
-        writer.text("object");
-        writer.key("properties");
-        writer.open_object();
+        writer.key("type").text("object");
+        writer.key("properties").open_object();
         let mut required = vec!["type"];
         if kind == MessageType::Manifest {
             required.insert(0, "@context");
@@ -104,8 +97,7 @@ fn message(kind: MessageType) -> Schema {
         required.extend(fields.iter().filter(|field| field.missing.is_some()).map(|field| field.name));
         names(writer, "required", &required);
         if kind.closed().is_some() {
-            writer.key("additionalProperties");
-            writer.boolean(false);
+            writer.key("additionalProperties").boolean(false);
         }
     })
 }
@@ -113,22 +105,17 @@ fn message(kind: MessageType) -> Schema {
 fn write(name: &str, body: impl Fn(&mut Writer)) -> Schema {
     let mut writer = Writer::default();
     writer.open_object();
-    writer.key("$schema");
-    writer.text("https://json-schema.org/draft/2020-12/schema");
-    writer.key("$id");
-    writer.text(&format!("urn:sayso:schema:aaep:{name}"));
-    writer.key("title");
-    writer.text(name);
+    writer.key("$schema").text("https://json-schema.org/draft/2020-12/schema");
+    writer.key("$id").text(&format!("urn:sayso:schema:aaep:{name}"));
+    writer.key("title").text(name);
     body(&mut writer);
     writer.close_object();
     Schema { name: name.to_owned(), text: indent(&writer.finish()) }
 }
 
 fn object(writer: &mut Writer, fields: &[&Field], mut each: impl FnMut(&mut Writer, &Field)) {
-    writer.key("type");
-    writer.text("object");
-    writer.key("properties");
-    writer.open_object();
+    writer.key("type").text("object");
+    writer.key("properties").open_object();
     for field in fields {
         writer.key(field.name);
         each(writer, field);
@@ -140,8 +127,7 @@ fn names(writer: &mut Writer, key: &str, names: &[&str]) {
     if names.is_empty() {
         return;
     }
-    writer.key(key);
-    writer.open_array();
+    writer.key(key).open_array();
     for name in names {
         writer.text(name);
     }
@@ -150,16 +136,14 @@ fn names(writer: &mut Writer, key: &str, names: &[&str]) {
 
 fn constant(writer: &mut Writer, text: &str) {
     writer.open_object();
-    writer.key("const");
-    writer.text(text);
+    writer.key("const").text(text);
     writer.close_object();
 }
 
 fn shape(writer: &mut Writer, shape: &Shape) {
     writer.open_object();
     let typed = |writer: &mut Writer, name: &str| {
-        writer.key("type");
-        writer.text(name);
+        writer.key("type").text(name);
     };
     match shape {
         Shape::Text { min, max } => {
@@ -169,26 +153,21 @@ fn shape(writer: &mut Writer, shape: &Shape) {
         }
         Shape::Form { pattern, .. } => {
             typed(writer, "string");
-            writer.key("pattern");
-            writer.text(pattern);
+            writer.key("pattern").text(pattern);
         }
         Shape::Uri => {
             typed(writer, "string");
-            writer.key("format");
-            writer.text("uri");
+            writer.key("format").text("uri");
         }
         Shape::Tag => {
             typed(writer, "string");
-            writer.key("pattern");
-            writer.text("^[a-zA-Z]{1,3}(-[a-zA-Z0-9]{1,8})*$");
+            writer.key("pattern").text("^[a-zA-Z]{1,3}(-[a-zA-Z0-9]{1,8})*$");
         }
         Shape::Time { any } => {
             typed(writer, "string");
-            writer.key("format");
-            writer.text("date-time");
+            writer.key("format").text("date-time");
             if !any {
-                writer.key("pattern");
-                writer.text("^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\\.[0-9]{3}|\\.[0-9]{6})?(Z|[+-][0-9]{2}:[0-9]{2})$");
+                writer.key("pattern").text("^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\\.[0-9]{3}|\\.[0-9]{6})?(Z|[+-][0-9]{2}:[0-9]{2})$");
             }
         }
         Shape::Word(words) => names(writer, "enum", words),
@@ -200,10 +179,8 @@ fn shape(writer: &mut Writer, shape: &Shape) {
         }
         Shape::Number { min, max } => {
             typed(writer, "number");
-            writer.key("minimum");
-            writer.number(*min);
-            writer.key("maximum");
-            writer.number(*max);
+            writer.key("minimum").number(*min);
+            writer.key("maximum").number(*max);
         }
         Shape::List { of, min, max, unique, .. } => {
             typed(writer, "array");
@@ -212,8 +189,7 @@ fn shape(writer: &mut Writer, shape: &Shape) {
             limit(writer, "minItems", i64::try_from(*min).unwrap_or(0), 0);
             limit(writer, "maxItems", i64::try_from(*max).unwrap_or(i64::MAX), i64::MAX);
             if *unique {
-                writer.key("uniqueItems");
-                writer.boolean(true);
+                writer.key("uniqueItems").boolean(true);
             }
         }
         Shape::Record { fields, closed, open_objects } => {
@@ -223,39 +199,31 @@ fn shape(writer: &mut Writer, shape: &Shape) {
                 fields.iter().filter(|it| it.missing.is_some()).map(|it| it.name).collect();
             names(writer, "required", &required);
             if closed.is_some() {
-                writer.key("additionalProperties");
-                writer.boolean(false);
+                writer.key("additionalProperties").boolean(false);
             } else if open_objects.is_some() {
-                writer.key("additionalProperties");
-                writer.raw(r#"{"type":"object"}"#);
+                writer.key("additionalProperties").raw(r#"{"type":"object"}"#);
             }
         }
         Shape::Object => typed(writer, "object"),
         Shape::Extensions => {
             typed(writer, "object");
-            writer.key("additionalProperties");
-            writer.raw(r#"{"type":"object"}"#);
+            writer.key("additionalProperties").raw(r#"{"type":"object"}"#);
         }
         Shape::Context => {
-            writer.key("oneOf");
-            writer.open_array();
+            writer.key("oneOf").open_array();
             constant(writer, CORE_CONTEXT);
             writer.open_object();
             typed(writer, "array");
-            writer.key("minItems");
-            writer.integer(1);
-            writer.key("prefixItems");
-            writer.open_array();
+            writer.key("minItems").integer(1);
+            writer.key("prefixItems").open_array();
             constant(writer, CORE_CONTEXT);
             writer.close_array();
-            writer.key("items");
-            writer.raw(r#"{"type":"string","format":"uri"}"#);
+            writer.key("items").raw(r#"{"type":"string","format":"uri"}"#);
             writer.close_object();
             writer.close_array();
         }
         Shape::Response => {
-            writer.key("oneOf");
-            writer.raw(
+            writer.key("oneOf").raw(
                 r#"[{"type":"string","minLength":1,"maxLength":16384},{"type":"boolean"},{"type":"number"}]"#,
             );
         }
@@ -266,8 +234,7 @@ fn shape(writer: &mut Writer, shape: &Shape) {
 /// Writes a limit, unless it is none.
 fn limit(writer: &mut Writer, key: &str, value: i64, none: i64) {
     if value != none {
-        writer.key(key);
-        writer.integer(value);
+        writer.key(key).integer(value);
     }
 }
 

@@ -7,28 +7,15 @@ use thiserror::Error;
 
 use crate::id::{AgentUri, IdError};
 
-/// What an agent can do, as it declares (D12).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Level {
-    /// INFORM, QUERY and CLOSE, and what it takes to open a session.
-    Minimal,
-    /// All thirteen performatives.
-    Standard,
-    /// Those, and trust and economic safeguards.
-    Full,
-}
-
-impl Level {
-    /// All three.
-    pub const ALL: [Self; 3] = [Self::Minimal, Self::Standard, Self::Full];
-
-    /// The word in a card.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Minimal => "minimal",
-            Self::Standard => "standard",
-            Self::Full => "full",
-        }
+seal::word_enum! {
+    /// What an agent can do, as it declares (D12).
+    Level word {
+        /// INFORM, QUERY and CLOSE, and what it takes to open a session.
+        Minimal "minimal",
+        /// All thirteen performatives.
+        Standard "standard",
+        /// Those, and trust and economic safeguards.
+        Full "full",
     }
 }
 
@@ -110,7 +97,7 @@ impl Card {
         let signed = canonical.write(&root, &[&["signature"]], &[]).map_err(CardError::NotCanonical)?.text;
         let agent_id = AgentUri::parse(&word("agentId")?).map_err(CardError::AgentId)?;
         let level = word("conformanceLevel")?;
-        let level = Level::ALL.into_iter().find(|one| one.word() == level);
+        let level = Level::parse(&level);
         let Jwk::Ed25519(signing_key) = key(&root, "signingPublicKey")? else {
             return Err(CardError::Key("signingPublicKey", JwkError::Kind));
         };
@@ -194,26 +181,21 @@ impl Profile {
             ("organization", &self.organization),
         ];
         for (name, text) in members {
-            writer.key(name);
-            writer.text(text);
+            writer.key(name).text(text);
         }
-        writer.key("capabilities");
-        writer.open_array();
+        writer.key("capabilities").open_array();
         for capability in &self.capabilities {
             writer.text(capability);
         }
         writer.close_array();
-        writer.key("protocols");
-        writer.raw(r#"["asp/0.1"]"#);
-        writer.key("conformanceLevel");
-        writer.text(self.level.word());
+        writer.key("protocols").raw(r#"["asp/0.1"]"#);
+        writer.key("conformanceLevel").text(self.level.word());
         writer.key("dpopPublicKey");
         Jwk::P256(keys.dpop.verifying_key().clone()).write(&mut writer);
         writer.key("signingPublicKey");
         Jwk::Ed25519(keys.signing.verifying_key()).write(&mut writer);
         if let Some(signature) = signature {
-            writer.key("signature");
-            writer.text(signature);
+            writer.key("signature").text(signature);
         }
         writer.close_object();
         writer.finish()

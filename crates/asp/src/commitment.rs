@@ -6,34 +6,21 @@ use crate::id::AgentUri;
 use crate::machine::Role;
 use crate::message::{Commit, Obligation};
 
-/// Where a commitment stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Status {
-    /// Sent, and waiting for its answer.
-    Pending,
-    /// Binding.
-    Accepted,
-    /// All of it was done in time.
-    Fulfilled,
-    /// All of it was done, some of it after its deadline.
-    Late,
-    /// Some of it was not done.
-    Broken,
-    /// Taken back, or overtaken by the session's end, before it bound anybody.
-    Withdrawn,
-}
-
-impl Status {
-    /// The word for it.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Pending => "pending",
-            Self::Accepted => "accepted",
-            Self::Fulfilled => "fulfilled",
-            Self::Late => "late",
-            Self::Broken => "broken",
-            Self::Withdrawn => "withdrawn",
-        }
+seal::word_enum! {
+    /// Where a commitment stands.
+    Status word {
+        /// Sent, and waiting for its answer.
+        Pending "pending",
+        /// Binding.
+        Accepted "accepted",
+        /// All of it was done in time.
+        Fulfilled "fulfilled",
+        /// All of it was done, some of it after its deadline.
+        Late "late",
+        /// Some of it was not done.
+        Broken "broken",
+        /// Taken back, or overtaken by the session's end, before it bound anybody.
+        Withdrawn "withdrawn",
     }
 }
 

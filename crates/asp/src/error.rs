@@ -1,7 +1,5 @@
 //! Errors, sorted by who is at fault.
 
-use std::fmt;
-
 use seal::NotCanonical;
 use seal::dpop::DpopError;
 use seal::json::SyntaxError;
@@ -97,63 +95,33 @@ impl Refusal {
     }
 }
 
-macro_rules! codes {
-    ($($(#[$doc:meta])* $name:ident $word:literal;)*) => {
-        /// Why something is refused: the published codes, and the two that the page and D8 add.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        #[non_exhaustive]
-        pub enum Code {
-            $($(#[$doc])* $name,)*
-        }
-
-        impl Code {
-            /// All of them.
-            pub const ALL: &'static [Self] = &[$(Self::$name),*];
-
-            /// The word on the wire.
-            pub fn word(self) -> &'static str {
-                match self { $(Self::$name => $word,)* }
-            }
-        }
-    };
-}
-
-codes! {
-    /// The sender's trust is below the receiver's threshold.
-    InsufficientTrustScore "insufficient_trust_score";
-    /// Not the sender's to say.
-    Unauthorized "unauthorized";
-    /// The message is not of a form that is understood here.
-    SchemaUnsupported "schema_unsupported";
-    /// There is not enough money for it.
-    BudgetExceeded "budget_exceeded";
-    /// No room for more.
-    CapacityUnavailable "capacity_unavailable";
-    /// Against a rule of the receiver's house.
-    PolicyViolation "policy_violation";
-    /// Too late.
-    Timeout "timeout";
-    /// Said before.
-    Duplicate "duplicate";
-    /// Somebody else must decide first.
-    EscalationRequired "escalation_required";
-    /// See the reason.
-    Unspecified "unspecified";
-    /// Not lawful in the state that the session is in.
-    InvalidStateTransition "invalid_state_transition";
-    /// Lost a race: the chain went on meanwhile (D8). Sign it again on the present head.
-    StaleHead "stale_head";
-}
-
-impl Code {
-    /// The code of that word.
-    pub fn parse(word: &str) -> Option<Self> {
-        Self::ALL.iter().copied().find(|code| code.word() == word)
-    }
-}
-
-impl fmt::Display for Code {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.word())
+seal::word_enum! {
+    /// Why something is refused: the published codes, and the two that the page and D8 add.
+    #[non_exhaustive]
+    Code word {
+        /// The sender's trust is below the receiver's threshold.
+        InsufficientTrustScore "insufficient_trust_score",
+        /// Not the sender's to say.
+        Unauthorized "unauthorized",
+        /// The message is not of a form that is understood here.
+        SchemaUnsupported "schema_unsupported",
+        /// There is not enough money for it.
+        BudgetExceeded "budget_exceeded",
+        /// No room for more.
+        CapacityUnavailable "capacity_unavailable",
+        /// Against a rule of the receiver's house.
+        PolicyViolation "policy_violation",
+        /// Too late.
+        Timeout "timeout",
+        /// Said before.
+        Duplicate "duplicate",
+        /// Somebody else must decide first.
+        EscalationRequired "escalation_required",
+        /// See the reason.
+        Unspecified "unspecified",
+        /// Not lawful in the state that the session is in.
+        InvalidStateTransition "invalid_state_transition",
+        /// Lost a race: the chain went on meanwhile (D8). Sign it again on the present head.
+        StaleHead "stale_head",
     }
 }

@@ -55,50 +55,31 @@ impl Announcement {
     }
 }
 
-macro_rules! kinds {
-    ($($(#[$doc:meta])* $name:ident = $word:literal,)*) => {
-        /// What an announcement is about.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-        #[non_exhaustive]
-        pub enum Kind {
-            $($(#[$doc])* $name,)*
-        }
-
-        impl Kind {
-            /// All of them.
-            pub const ALL: &'static [Kind] = &[$(Self::$name),*];
-
-            /// The word that stands in front of every line.
-            pub fn word(self) -> &'static str {
-                match self {
-                    $(Self::$name => $word,)*
-                }
-            }
-        }
-    };
-}
-
-kinds! {
-    /// A session begins or ends.
-    Session = "session",
-    /// What the agent says, and what it is doing.
-    Agent = "agent",
-    /// How far the agent has come.
-    Progress = "progress",
-    /// What the agent does.
-    Tool = "tool",
-    /// What the agent asks.
-    Ask = "ask",
-    /// What became of a question.
-    Answer = "answer",
-    /// What went wrong.
-    Error = "error",
-    /// Somebody else has to go on.
-    Handoff = "handoff",
-    /// What the listener itself has to say: the connection, gaps.
-    Notice = "notice",
-    /// How things stand, because the person asked.
-    Status = "status",
-    /// What can be typed.
-    Help = "help",
+seal::word_enum! {
+    /// What an announcement is about. Its word stands in front of every line.
+    #[non_exhaustive]
+    Kind word {
+        /// A session begins or ends.
+        Session "session",
+        /// What the agent says, and what it is doing.
+        Agent "agent",
+        /// How far the agent has come.
+        Progress "progress",
+        /// What the agent does.
+        Tool "tool",
+        /// What the agent asks.
+        Ask "ask",
+        /// What became of a question.
+        Answer "answer",
+        /// What went wrong.
+        Error "error",
+        /// Somebody else has to go on.
+        Handoff "handoff",
+        /// What the listener itself has to say: the connection, gaps.
+        Notice "notice",
+        /// How things stand, because the person asked.
+        Status "status",
+        /// What can be typed.
+        Help "help",
+    }
 }

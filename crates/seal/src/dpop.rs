@@ -49,16 +49,12 @@ pub fn prove(key: &es256::SigningKey, claims: &Claims) -> Result<String, JwsErro
     let mut writer = Writer::default();
     writer.open_object();
     for (name, text) in [("htm", &claims.htm), ("htu", &claims.htu)] {
-        writer.key(name);
-        writer.text(text);
+        writer.key(name).text(text);
     }
-    writer.key("iat");
-    writer.integer(claims.iat);
-    writer.key("jti");
-    writer.text(&claims.jti);
+    writer.key("iat").integer(claims.iat);
+    writer.key("jti").text(&claims.jti);
     if let Some(mh) = &claims.mh {
-        writer.key("mh");
-        writer.text(&mh.to_string());
+        writer.key("mh").text(&mh.to_string());
     }
     writer.close_object();
     let header = jws::Header { typ: Some("dpop+jwt"), kid: None, with_key: true };

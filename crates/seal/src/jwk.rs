@@ -58,8 +58,7 @@ impl Jwk {
     pub fn write(&self, writer: &mut Writer) {
         writer.open_object();
         let mut member = |name: &str, text: &str| {
-            writer.key(name);
-            writer.text(text);
+            writer.key(name).text(text);
         };
         match self {
             Self::Ed25519(key) => {

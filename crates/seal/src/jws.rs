@@ -96,16 +96,14 @@ pub fn sign_detached(signer: Signer<'_>, header: &Header<'_>, payload: &[u8]) ->
 fn header_text(signer: Signer<'_>, header: &Header<'_>) -> String {
     let mut writer = Writer::default();
     writer.open_object();
-    writer.key("alg");
-    writer.text(signer.algorithm());
+    writer.key("alg").text(signer.algorithm());
     if header.with_key {
         writer.key("jwk");
         signer.public().write(&mut writer);
     }
     for (name, value) in [("kid", header.kid), ("typ", header.typ)] {
         if let Some(value) = value {
-            writer.key(name);
-            writer.text(value);
+            writer.key(name).text(value);
         }
     }
     writer.close_object();

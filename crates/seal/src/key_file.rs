@@ -41,8 +41,7 @@ fn to_json(key: &es256::SigningKey) -> String {
     let mut writer = Writer::default();
     writer.open_object();
     for (name, text) in [("kty", "EC"), ("crv", "P-256"), ("x", &x), ("y", &y), ("d", &secret)] {
-        writer.key(name);
-        writer.text(text);
+        writer.key(name).text(text);
     }
     writer.close_object();
     writer.finish() + "\n"

@@ -51,8 +51,7 @@ impl Keys {
         let mut key = |members: &[(&str, &str)]| {
             writer.open_object();
             for (name, text) in members {
-                writer.key(name);
-                writer.text(text);
+                writer.key(name).text(text);
             }
             writer.close_object();
         };

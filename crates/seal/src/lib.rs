@@ -8,7 +8,7 @@
 //! - [`jws`]: signed tokens, compact and detached.
 //! - [`dpop`]: proofs of possession, and the memory that lets each be used once.
 //! - [`harmless`]: text from strangers, fit for terminals and logs; [`in_words`]: what the system says, fit for people.
-//! - [`text_newtype!`]: what every name that is a validated text has.
+//! - [`text_newtype!`]: what every name that is a validated text has; [`word_enum!`]: an enumeration of words.
 //! - [`private`]: files that only their owner can read.
 //! - [`Keys`]: an agent's keys, in a file that only its owner can read.
 //! - [`MacKey`]: to know again what we have given out.
@@ -34,6 +34,7 @@ mod random;
 mod text_newtype;
 mod timestamp;
 mod unix_millis;
+mod word_enum;
 mod words;
 
 pub use canonical::{Canonical, Form, NotCanonical, canonical, number_text};

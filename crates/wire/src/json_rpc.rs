@@ -14,11 +14,9 @@ pub(crate) const NULL: &str = "null";
 pub(crate) fn message(members: &[(&str, &str)]) -> String {
     let mut writer = Writer::default();
     writer.open_object();
-    writer.key("jsonrpc");
-    writer.text("2.0");
+    writer.key("jsonrpc").text("2.0");
     for (name, json) in members {
-        writer.key(name);
-        writer.raw(json);
+        writer.key(name).raw(json);
     }
     writer.close_object();
     writer.finish()
@@ -28,13 +26,10 @@ pub(crate) fn message(members: &[(&str, &str)]) -> String {
 pub(crate) fn error(code: i64, message: &str, data: Option<&str>) -> String {
     let mut writer = Writer::default();
     writer.open_object();
-    writer.key("code");
-    writer.integer(code);
-    writer.key("message");
-    writer.text(message);
+    writer.key("code").integer(code);
+    writer.key("message").text(message);
     if let Some(data) = data {
-        writer.key("data");
-        writer.raw(data);
+        writer.key("data").raw(data);
     }
     writer.close_object();
     writer.finish()

@@ -31,10 +31,8 @@ impl Action {
         tape.read(arguments)?;
         let mut writer = Writer::with_capacity(tool.len() + arguments.len() + 32);
         writer.open_object();
-        writer.key("tool");
-        writer.text(tool);
-        writer.key("arguments");
-        writer.raw(arguments);
+        writer.key("tool").text(tool);
+        writer.key("arguments").raw(arguments);
         writer.close_object();
         let text = writer.finish();
         let doc = tape.read(&text)?;

@@ -55,8 +55,7 @@ fn write(resolution: &Resolution) -> String {
     let mut writer = Writer::default();
     writer.open_object();
     let mut text = |name: &str, value: &str| {
-        writer.key(name);
-        writer.text(value);
+        writer.key(name).text(value);
     };
     text("type", TYPE);
     text("reply_token", resolution.token.as_str());
@@ -85,8 +84,7 @@ fn write(resolution: &Resolution) -> String {
         Answer::Unavailable => {}
     }
     if resolution.modified {
-        writer.key("modified");
-        writer.boolean(true);
+        writer.key("modified").boolean(true);
     }
     writer.close_object();
     writer.finish()

@@ -24,8 +24,7 @@ impl Question {
         let times = [("asked", Some(self.asked)), ("deadline", Some(self.deadline)), ("grace", self.grace)];
         for (name, time) in times {
             if let Some(time) = time {
-                writer.key(name);
-                writer.integer(time.get());
+                writer.key(name).integer(time.get());
             }
         }
         text(&mut writer, "status", status_word(self.status));
@@ -141,8 +140,7 @@ impl Members<'_> {
 }
 
 fn text(writer: &mut Writer, name: &str, value: &str) {
-    writer.key(name);
-    writer.text(value);
+    writer.key(name).text(value);
 }
 
 const STATUSES: [(Status, &str); 7] = [

@@ -56,42 +56,22 @@ pub enum Answer {
     Unavailable,
 }
 
-/// What a question was resolved by.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum By {
-    /// A person's reply.
-    Reply,
-    /// Its time was over (§6.4).
-    Timeout,
-    /// The last subscription that could answer is gone (§5.8.2, C-C16).
-    Closure,
-    /// There was nobody to ask (§5.3.1.4, C-C1).
-    Unreachable,
-    /// The agent withdrew it, or its session ended (§6.8).
-    Cancelled,
-    /// The person stopped the session.
-    Stopped,
-}
-
-impl By {
-    const ALL: [By; 6] = [By::Reply, By::Timeout, By::Closure, By::Unreachable, By::Cancelled, By::Stopped];
-
-    /// The word for it.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Reply => "reply",
-            Self::Timeout => "timeout",
-            Self::Closure => "closure",
-            Self::Unreachable => "unreachable",
-            Self::Cancelled => "cancelled",
-            Self::Stopped => "stopped",
-        }
-    }
-
-    /// The one of that word.
-    pub fn parse(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|by| by.as_str() == word)
+seal::word_enum! {
+    /// What a question was resolved by.
+    #[non_exhaustive]
+    By as_str {
+        /// A person's reply.
+        Reply "reply",
+        /// Its time was over (§6.4).
+        Timeout "timeout",
+        /// The last subscription that could answer is gone (§5.8.2, C-C16).
+        Closure "closure",
+        /// There was nobody to ask (§5.3.1.4, C-C1).
+        Unreachable "unreachable",
+        /// The agent withdrew it, or its session ended (§6.8).
+        Cancelled "cancelled",
+        /// The person stopped the session.
+        Stopped "stopped",
     }
 }
 

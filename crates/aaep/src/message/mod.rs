@@ -120,11 +120,9 @@ macro_rules! messages {
                 let mut writer = Writer::default();
                 writer.open_object();
                 if matches!(self, Self::Manifest(manifest) if manifest.other.get("@context").is_none()) {
-                    writer.key("@context");
-                    writer.text(CORE_CONTEXT);
+                    writer.key("@context").text(CORE_CONTEXT);
                 }
-                writer.key("type");
-                writer.text(self.message_type().as_str());
+                writer.key("type").text(self.message_type().as_str());
                 match self {
                     $(Self::$name(message) => message.write_members(&mut writer),)*
                 }

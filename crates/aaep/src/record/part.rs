@@ -227,8 +227,7 @@ impl Members {
 
     pub(crate) fn write(&self, writer: &mut Writer) {
         for member in &self.0 {
-            writer.key(&member.name);
-            writer.raw(member.value.as_str());
+            writer.key(&member.name).raw(member.value.as_str());
         }
     }
 }

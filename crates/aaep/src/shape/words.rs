@@ -170,8 +170,11 @@ impl Spoken {
 fn described(progress: Value<'_>, said: Value<'_>, writer: &mut Writer) {
     writer.open_object();
     for (key, value) in progress.members() {
-        writer.key(&key.text().unwrap_or_default());
-        writer.raw(if key.is("description") { said.source() } else { value.source() });
+        writer.key(&key.text().unwrap_or_default()).raw(if key.is("description") {
+            said.source()
+        } else {
+            value.source()
+        });
     }
     writer.close_object();
 }

@@ -2,71 +2,54 @@
 
 use std::fmt;
 
-macro_rules! facts {
-    ($($(#[$doc:meta])* $name:ident $word:literal,)*) => {
-        /// Something that is so or not so when a message arrives.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub enum Fact {
-            $($(#[$doc])* $name,)*
-        }
-
-        impl Fact {
-            /// All of them.
-            pub const ALL: &'static [Self] = &[$(Self::$name),*];
-
-            /// A short name.
-            pub fn word(self) -> &'static str {
-                match self { $(Self::$name => $word,)* }
-            }
-        }
-    };
-}
-
-facts! {
-    /// The sender is the inviting side.
-    FromInviter "from-inviter",
-    /// The proposal is a session invitation.
-    Invitation "invitation",
-    /// The invitation has been accepted: the inner step is identifying (D2).
-    Answered "answered",
-    /// The sender has given its identity in this session.
-    SenderKnown "sender-known",
-    /// The other side has given its identity in this session.
-    OtherKnown "other-known",
-    /// A card in the message is the pinned one, or there is none in it (D17).
-    CardPinned "card-pinned",
-    /// The sender's trust meets the receiver's threshold (D20).
-    Trusted "trusted",
-    /// The sender speaks more than the minimal level (D12).
-    Standard "standard",
-    /// The name that the message gives to a proposal or commitment is new.
-    Fresh "fresh",
-    /// There is room for one more open proposal.
-    Room "room",
-    /// The message names what is open to be answered: the invitation, a proposal, the pending commitment.
-    Named "named",
-    /// What is open to be answered was sent by the sender itself.
-    Own "own",
-    /// The proposal that is answered has not run out.
-    InTime "in-time",
-    /// Everybody whom the commitment would bind is in the session.
-    PartiesHere "parties-here",
-    /// The pending commitment's escrow is covered, or there is none.
-    Funded "funded",
-    /// INFORM of the type identity.
-    Identity "identity",
-    /// INFORM of the types progress, result or error.
-    Work "work",
-    /// INFORM of the type resolution.
-    Resolution "resolution",
-    /// INFORM of an error that cannot be recovered (D7).
-    Fatal "fatal",
-    /// The sender is the side that escalated.
-    Escalator "escalator",
-    /// CLOSE that does not wait for the other side (D4).
-    Unilateral "unilateral",
-    /// The other side has asked to close.
-    OtherWishes "other-wishes",
+seal::word_enum! {
+    /// Something that is so or not so when a message arrives.
+    Fact word {
+        /// The sender is the inviting side.
+        FromInviter "from-inviter",
+        /// The proposal is a session invitation.
+        Invitation "invitation",
+        /// The invitation has been accepted: the inner step is identifying (D2).
+        Answered "answered",
+        /// The sender has given its identity in this session.
+        SenderKnown "sender-known",
+        /// The other side has given its identity in this session.
+        OtherKnown "other-known",
+        /// A card in the message is the pinned one, or there is none in it (D17).
+        CardPinned "card-pinned",
+        /// The sender's trust meets the receiver's threshold (D20).
+        Trusted "trusted",
+        /// The sender speaks more than the minimal level (D12).
+        Standard "standard",
+        /// The name that the message gives to a proposal or commitment is new.
+        Fresh "fresh",
+        /// There is room for one more open proposal.
+        Room "room",
+        /// The message names what is open to be answered: the invitation, a proposal, the pending commitment.
+        Named "named",
+        /// What is open to be answered was sent by the sender itself.
+        Own "own",
+        /// The proposal that is answered has not run out.
+        InTime "in-time",
+        /// Everybody whom the commitment would bind is in the session.
+        PartiesHere "parties-here",
+        /// The pending commitment's escrow is covered, or there is none.
+        Funded "funded",
+        /// INFORM of the type identity.
+        Identity "identity",
+        /// INFORM of the types progress, result or error.
+        Work "work",
+        /// INFORM of the type resolution.
+        Resolution "resolution",
+        /// INFORM of an error that cannot be recovered (D7).
+        Fatal "fatal",
+        /// The sender is the side that escalated.
+        Escalator "escalator",
+        /// CLOSE that does not wait for the other side (D4).
+        Unilateral "unilateral",
+        /// The other side has asked to close.
+        OtherWishes "other-wishes",
+    }
 }
 
 /// A set of facts.

@@ -202,43 +202,9 @@ part! {
     }
 }
 
-macro_rules! words {
-    ($($(#[$doc:meta])* $name:ident { $($(#[$about:meta])* $variant:ident $word:literal,)* })*) => {$(
-        $(#[$doc])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub enum $name {
-            $($(#[$about])* $variant,)*
-        }
-
-        impl $name {
-            /// All of them.
-            pub const ALL: &'static [Self] = &[$(Self::$variant),*];
-
-            /// The word on the wire.
-            pub fn word(self) -> &'static str {
-                match self { $(Self::$variant => $word,)* }
-            }
-        }
-
-        impl Part for $name {
-            fn read(value: &Value<'_>) -> Result<Self, Malformed> {
-                let known = value.text().and_then(|text| Self::ALL.iter().find(|one| one.word() == text));
-                known.copied().ok_or_else(|| {
-                    let words: Vec<_> = Self::ALL.iter().map(|one| one.word()).collect();
-                    Malformed::new(format!("one of {}", words.join(", ")))
-                })
-            }
-
-            fn write(&self, writer: &mut Writer) {
-                writer.text(self.word());
-            }
-        }
-    )*};
-}
-
-words! {
+seal::word_enum! {
     /// What kind of INFORM.
-    InformType {
+    InformType word {
         /// Who the sender is.
         Identity "identity",
         /// How far the work is.
@@ -254,7 +220,7 @@ words! {
     }
 
     /// How much a delegate may decide.
-    Authority {
+    Authority word {
         /// It advises.
         Advisory "advisory",
         /// It decides within limits.
@@ -264,7 +230,7 @@ words! {
     }
 
     /// How urgent an escalation is.
-    Urgency {
+    Urgency word {
         /// It can wait.
         Low "low",
         /// Soon.

@@ -121,8 +121,7 @@ impl Draft {
         let mut writer = Writer::with_capacity(room);
         writer.open_object();
         let member = |writer: &mut Writer, name: &str, text: &str| {
-            writer.key(name);
-            writer.text(text);
+            writer.key(name).text(text);
         };
         member(&mut writer, "version", "asp/0.1");
         member(&mut writer, "messageId", &self.message_id.to_string());
@@ -130,8 +129,7 @@ impl Draft {
         writer.key("sequenceNumber");
         self.sequence_number.write(&mut writer);
         member(&mut writer, "timestamp", &self.timestamp.to_string());
-        writer.key("sender");
-        writer.open_object();
+        writer.key("sender").open_object();
         member(&mut writer, "agentId", self.sender.as_str());
         member(&mut writer, "orgId", &self.org_id);
         writer.key("trustScore");
@@ -143,8 +141,7 @@ impl Draft {
         member(&mut writer, "performative", self.body.performative().word());
         writer.key("content");
         self.content.write(&self.body, &mut writer);
-        writer.key("integrity");
-        writer.open_object();
+        writer.key("integrity").open_object();
         let hash = writer.len();
         member(&mut writer, "previousHash", &self.previous_hash.to_string());
         let signature = writer.len();

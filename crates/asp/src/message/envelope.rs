@@ -137,8 +137,7 @@ impl Content {
 
     pub(crate) fn write(&self, body: &Body, writer: &mut Writer) {
         writer.open_object();
-        writer.key("mimeType");
-        writer.text(Self::MIME_TYPE);
+        writer.key("mimeType").text(Self::MIME_TYPE);
         writer.key("body");
         body.write(writer);
         self.other.write(writer, &["mimeType", "body"]);
@@ -272,20 +271,6 @@ impl Part for Millis {
 
     fn write(&self, writer: &mut Writer) {
         self.0.write(writer);
-    }
-}
-
-impl Part for Performative {
-    fn read(value: &Value<'_>) -> Result<Self, Malformed> {
-        let known = value.text().and_then(|word| Self::parse(&word));
-        known.ok_or_else(|| {
-            let words: Vec<_> = Self::ALL.iter().map(|one| one.word()).collect();
-            Malformed::new(format!("one of {}", words.join(", ")))
-        })
-    }
-
-    fn write(&self, writer: &mut Writer) {
-        writer.text(self.word());
     }
 }
 

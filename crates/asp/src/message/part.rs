@@ -6,6 +6,8 @@ use seal::Timestamp;
 use seal::json::{Kind, Raw, Value, Writer};
 use thiserror::Error;
 
+use super::body::{Authority, InformType, Urgency};
+use crate::Performative;
 use crate::amount::{Amount, AmountError};
 use crate::id::{AgentUri, CommitmentId, Currency, MessageId, ProposalId, QueryId, Reference, SessionId};
 
@@ -182,6 +184,23 @@ macro_rules! texts {
     )*};
 }
 
+macro_rules! word_parts {
+    ($($name:ty)*) => {$(
+        impl Part for $name {
+            fn read(value: &Value<'_>) -> Result<Self, Malformed> {
+                let known = value.text().and_then(|word| Self::parse(&word));
+                known.ok_or_else(|| Malformed::new(format!("one of {}", Self::ALL.map(Self::word).join(", "))))
+            }
+
+            fn write(&self, writer: &mut Writer) {
+                writer.text(self.word());
+            }
+        }
+    )*};
+}
+
+word_parts! { Authority InformType Performative Urgency }
+
 texts! { AgentUri CommitmentId Currency MessageId ProposalId QueryId Reference SessionId }
 
 /// Members that ASP does not name, as they were written. They are signed with the rest and mean nothing here.
@@ -209,8 +228,7 @@ impl Others {
 
     pub(crate) fn write(&self, writer: &mut Writer, known: &[&str]) {
         for (key, value) in self.iter().filter(|(key, _)| !known.contains(key)) {
-            writer.key(key);
-            writer.raw(value.as_str());
+            writer.key(key).raw(value.as_str());
         }
     }
 }

@@ -47,28 +47,17 @@ pub enum Ending {
     BrokenChain,
 }
 
-/// What became of an obligation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Fate {
-    /// Done, and in time.
-    Kept,
-    /// Done, but after its deadline.
-    Late,
-    /// Not done, by the fault of its party.
-    Broken,
-    /// Not done when the session ended, by nobody's fault that the session can see.
-    Open,
-}
-
-impl Fate {
-    /// The word for it.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Kept => "kept",
-            Self::Late => "kept late",
-            Self::Broken => "broken",
-            Self::Open => "left open",
-        }
+seal::word_enum! {
+    /// What became of an obligation.
+    Fate word {
+        /// Done, and in time.
+        Kept "kept",
+        /// Done, but after its deadline.
+        Late "kept late",
+        /// Not done, by the fault of its party.
+        Broken "broken",
+        /// Not done when the session ended, by nobody's fault that the session can see.
+        Open "left open",
     }
 }
 

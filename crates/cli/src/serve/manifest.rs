@@ -30,15 +30,11 @@ pub(crate) fn text(transports: &[&str]) -> String {
 fn extension(unix: bool) -> String {
     let mut writer = Writer::default();
     writer.open_object();
-    writer.key("sayso");
-    writer.open_object();
-    writer.key("http_prefix");
-    writer.text("/aaep/v1");
+    writer.key("sayso").open_object();
+    writer.key("http_prefix").text("/aaep/v1");
     if unix {
-        writer.key("unix_socket");
-        writer.open_object();
-        writer.key("framing");
-        writer.raw(r#"["length-prefix","ndjson"]"#);
+        writer.key("unix_socket").open_object();
+        writer.key("framing").raw(r#"["length-prefix","ndjson"]"#);
         writer.close_object();
     }
     writer.close_object();

@@ -72,10 +72,8 @@ impl Report {
     fn object(&self, line: u64, finding: &Finding, event_id: Option<&str>) -> String {
         let mut writer = Writer::default();
         writer.open_object();
-        writer.key("file");
-        writer.text(&self.file);
-        writer.key("line");
-        writer.integer(i64::try_from(line).unwrap_or(i64::MAX));
+        writer.key("file").text(&self.file);
+        writer.key("line").integer(i64::try_from(line).unwrap_or(i64::MAX));
         let message = finding.message();
         let texts = [
             ("severity", finding.severity.word()),
@@ -84,8 +82,7 @@ impl Report {
             ("message", &message),
         ];
         for (key, value) in texts {
-            writer.key(key);
-            writer.text(value);
+            writer.key(key).text(value);
         }
         writer.key("event_id");
         match event_id {

@@ -97,12 +97,10 @@ fn onward(asking: &Asking) -> Option<Raw> {
     let mut writer = Writer::default();
     writer.open_object();
     if asking.places {
-        writer.key("places");
-        writer.boolean(true);
+        writer.key("places").boolean(true);
     }
     if let Some(after) = &asking.after {
-        writer.key("after");
-        writer.text(after);
+        writer.key("after").text(after);
     }
     writer.close_object();
     Raw::parse(&writer.finish()).ok()

@@ -14,8 +14,7 @@ pub(super) fn json(announcement: &Announcement, ear: &Ear) -> String {
     let mut writer = Writer::default();
     writer.open_object();
     let mut member = |name: &str, text: &str| {
-        writer.key(name);
-        writer.text(text);
+        writer.key(name).text(text);
     };
     member("kind", announcement.kind.word());
     member("urgency", announcement.urgency.as_str());
@@ -28,14 +27,11 @@ pub(super) fn json(announcement: &Announcement, ear: &Ear) -> String {
         member("session_id", session.as_str());
     }
     if let Some(number) = announcement.question {
-        writer.key("question");
-        writer.integer(i64::from(number));
+        writer.key("question").integer(i64::from(number));
         if let Some(question) = ear.questions().find(|question| question.number == number) {
-            writer.key("reply_token");
-            writer.text(question.token.as_str());
+            writer.key("reply_token").text(question.token.as_str());
             if let Some(deadline) = aaep::Timestamp::from_unix_millis(question.deadline) {
-                writer.key("deadline");
-                writer.text(&deadline.to_string());
+                writer.key("deadline").text(&deadline.to_string());
             }
         }
     }

@@ -107,11 +107,12 @@ impl Writer {
     }
 
     /// A member's name; its value comes next.
-    pub fn key(&mut self, name: &str) {
+    pub fn key(&mut self, name: &str) -> &mut Self {
         self.separate();
         self.quote(name);
         self.out.push(':');
         self.comma = false;
+        self
     }
 
     /// A string.
@@ -212,8 +213,7 @@ mod tests {
     fn what_is_written_reads_back() {
         let mut writer = Writer::default();
         writer.open_object();
-        writer.key("a\"b");
-        writer.open_array();
+        writer.key("a\"b").open_array();
         writer.text("x\u{1}\n\\ é😀");
         writer.integer(-3);
         writer.number(60.0);
@@ -223,8 +223,7 @@ mod tests {
         writer.open_object();
         writer.close_object();
         writer.close_array();
-        writer.key("raw");
-        writer.raw("[1]");
+        writer.key("raw").raw("[1]");
         writer.plain("id", "evt_1");
         writer.close_object();
         let text = writer.finish();

@@ -128,8 +128,7 @@ impl Params<'_> {
         writer.open_object();
         for (name, value) in self.0.members() {
             if !but.iter().any(|one| name.is(one)) {
-                writer.key(&name.text().unwrap_or_default());
-                writer.raw(value.source());
+                writer.key(&name.text().unwrap_or_default()).raw(value.source());
             }
         }
         writer.close_object();

@@ -150,8 +150,7 @@ fn write(new: &NewToken, hash: &Digest) -> String {
     let mut writer = Writer::default();
     writer.open_object();
     let mut member = |name: &str, text: &str| {
-        writer.key(name);
-        writer.text(text);
+        writer.key(name).text(text);
     };
     member("name", &new.name);
     member("role", new.role.word());

@@ -67,8 +67,7 @@ async fn start(
     let mut writer = Writer::default();
     writer.open_object();
     for (name, text) in [("status", "started"), ("session_id", &session)] {
-        writer.key(name);
-        writer.text(text);
+        writer.key(name).text(text);
     }
     writer.close_object();
     Ok(Response::new(Status::Created).json(writer.finish()))

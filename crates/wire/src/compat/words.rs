@@ -58,11 +58,9 @@ pub(super) fn speaking_for(subscription: &str, text: String) -> String {
     let mut writer = Writer::with_capacity(text.len() + 64);
     writer.open_object();
     for (name, value) in root.members().filter(|(name, _)| !name.is(NAME)) {
-        writer.key(&name.text().unwrap_or_default());
-        writer.raw(value.source());
+        writer.key(&name.text().unwrap_or_default()).raw(value.source());
     }
-    writer.key(NAME);
-    writer.text(subscription);
+    writer.key(NAME).text(subscription);
     writer.close_object();
     writer.finish()
 }

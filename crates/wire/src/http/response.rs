@@ -113,10 +113,8 @@ impl Response {
     pub fn problem_with(status: Status, title: &str, more: impl FnOnce(&mut Writer)) -> Self {
         let mut writer = Writer::default();
         writer.open_object();
-        writer.key("title");
-        writer.text(title);
-        writer.key("status");
-        writer.integer(i64::from(status.line().0));
+        writer.key("title").text(title);
+        writer.key("status").integer(i64::from(status.line().0));
         more(&mut writer);
         writer.close_object();
         Self::new(status).body("application/problem+json", writer.finish())

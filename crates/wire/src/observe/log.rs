@@ -252,8 +252,7 @@ impl Format {
                 let head = [("time", time.as_str()), ("level", &level), ("kind", kind)];
                 let fields = fields.iter().map(|(name, value)| (*name, value.as_str()));
                 for (name, value) in head.into_iter().chain(fields) {
-                    writer.key(name);
-                    writer.text(value);
+                    writer.key(name).text(value);
                 }
                 writer.close_object();
                 writer.finish()

@@ -210,10 +210,8 @@ fn invite(stage: &mut Stage<'_>, subject: &str) -> Result<ProposalId, Stopped> {
     let id = proposal_id(stage, "inv_")?;
     let mut terms = Writer::default();
     terms.open_object();
-    terms.key("schemas");
-    terms.raw(r#"["urn:asp:negotiation:v1"]"#);
-    terms.key("proposed_duration");
-    terms.integer(3600);
+    terms.key("schemas").raw(r#"["urn:asp:negotiation:v1"]"#);
+    terms.key("proposed_duration").integer(3600);
     terms.close_object();
     let body = Propose {
         proposal_id: id.clone(),
@@ -407,8 +405,7 @@ fn object(members: &[(&str, &str)]) -> Result<Raw, Stopped> {
     let mut writer = Writer::default();
     writer.open_object();
     for (key, value) in members {
-        writer.key(key);
-        writer.text(value);
+        writer.key(key).text(value);
     }
     writer.close_object();
     Raw::parse(&writer.finish()).map_err(|why| why.to_string())

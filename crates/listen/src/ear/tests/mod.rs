@@ -99,16 +99,11 @@ fn confirmation(token: &str) -> String {
 fn chunk(text: &str, position: usize, complete: bool) -> String {
     let mut writer = aaep::json::Writer::default();
     writer.open_object();
-    writer.key("chunk");
-    writer.text(text);
-    writer.key("position");
-    writer.integer(i64::try_from(position).unwrap());
-    writer.key("complete");
-    writer.boolean(complete);
-    writer.key("output_id");
-    writer.text("out_1");
-    writer.key("coalesce_hint");
-    writer.text("none");
+    writer.key("chunk").text(text);
+    writer.key("position").integer(i64::try_from(position).unwrap());
+    writer.key("complete").boolean(complete);
+    writer.key("output_id").text("out_1");
+    writer.key("coalesce_hint").text("none");
     writer.close_object();
     let text = writer.finish();
     text[1..text.len() - 1].to_owned()
