@@ -24,11 +24,6 @@ impl Stop {
         Self { outcome: Outcome::Failed, words: words.into() }
     }
 
-    /// Why, in words.
-    pub(crate) fn words(self) -> String {
-        self.words
-    }
-
     /// A fault is a finding; everything else is for the person at work.
     pub(crate) fn tell(self) -> Outcome {
         if self.outcome == Outcome::Faults {
@@ -36,6 +31,12 @@ impl Stop {
         }
         tell(&format!("sayso: {}", self.words));
         self.outcome
+    }
+}
+
+impl From<String> for Stop {
+    fn from(words: String) -> Self {
+        Self::failed(words)
     }
 }
 

@@ -12,8 +12,8 @@ use tokio::sync::mpsc;
 use crate::Outcome;
 use crate::file::Stop;
 use crate::manifest::trusted;
-use crate::print::{in_words, tell};
-use crate::way::{Way, stopped};
+use crate::print::tell;
+use crate::way::{Way, runtime, stopped};
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
@@ -77,17 +77,7 @@ pub(crate) enum Alone {
     None,
 }
 
-pub(crate) fn run(arguments: &Arguments) -> Outcome {
-    match listened(arguments) {
-        Ok(()) => Outcome::Good,
-        Err(why) => {
-            tell(&format!("sayso: {why}"));
-            Outcome::Failed
-        }
-    }
-}
-
-fn listened(arguments: &Arguments) -> Result<(), String> {
+pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Stop> {
     let address = arguments.way.address()?;
     let phrases = Phrases::of(&arguments.languages);
     let mut settings = Settings::new(address);
@@ -96,7 +86,7 @@ fn listened(arguments: &Arguments) -> Result<(), String> {
         languages: arguments.languages.clone(),
         rate: arguments.rate,
     };
-    let trusted = arguments.jwk.as_deref().map(trusted).transpose().map_err(Stop::words)?;
+    let trusted = arguments.jwk.as_deref().map(trusted).transpose()?;
     settings.checks = Some(Checks { trusted, signed_only: arguments.signed_only, limits: settings.limits });
     settings.json = arguments.json;
     settings.auto = match arguments.auto {
@@ -108,10 +98,7 @@ fn listened(arguments: &Arguments) -> Result<(), String> {
     if let Some(warning) = settings.auto.warning(phrases) {
         tell(&format!("sayso: {warning}"));
     }
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| format!("cannot start: {}", in_words(&error)))?;
+    let runtime = runtime(0)?;
     let ended = runtime.block_on(async {
         let (orders, inbox) = mpsc::channel(1);
         let voice = if arguments.speech { voice(arguments.pace, phrases).await } else { None };
@@ -125,7 +112,7 @@ fn listened(arguments: &Arguments) -> Result<(), String> {
     });
     // The thread that reads standard input may never hear of the end.
     runtime.shutdown_background();
-    ended.map_err(|failure| failure.0)
+    ended.map(|()| Outcome::Good).map_err(|failure| Stop::failed(failure.0))
 }
 
 /// Something that speaks. Without it, what is printed is still there to be read.

@@ -77,7 +77,7 @@ fn main() -> ExitCode {
         Err(error) => return usage::answer(&error),
     };
     let outcome = match arguments.command {
-        Command::Validate(arguments) => validate::run(&arguments),
+        Command::Validate(arguments) => Ok(validate::run(&arguments)),
         Command::Schema(arguments) => schema::run(&arguments),
         Command::Demo(arguments) => demo::run(&arguments),
         Command::Serve(arguments) => serve::run(&arguments),
@@ -88,5 +88,5 @@ fn main() -> ExitCode {
         Command::Manifest(arguments) => manifest::run(&arguments),
         Command::Asp(arguments) => asp::run(&arguments),
     };
-    ExitCode::from(outcome as u8)
+    ExitCode::from(outcome.unwrap_or_else(file::Stop::tell) as u8)
 }

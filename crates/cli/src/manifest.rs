@@ -64,16 +64,13 @@ const KEY: &str = "sayso-manifest.key";
 const KEYS_LIMIT: u64 = 64 * 1024;
 const MANIFEST_LIMIT: u64 = manifest::LONGEST as u64;
 
-pub(crate) fn run(arguments: &Arguments) -> Outcome {
+pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Stop> {
     let done = match &arguments.command {
         Command::Keygen(arguments) => keygen(arguments),
         Command::Sign(arguments) => sign(arguments),
         Command::Verify(arguments) => verify(arguments),
     };
-    match done {
-        Ok(text) => print(&text),
-        Err(stop) => stop.tell(),
-    }
+    done.map(|text| print(&text))
 }
 
 fn keygen(arguments: &Keygen) -> Result<String, Stop> {

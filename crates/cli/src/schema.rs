@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 
 use crate::Outcome;
-use crate::print::{in_words, print, tell};
+use crate::file::Stop;
+use crate::print::{in_words, print};
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
@@ -14,27 +15,20 @@ pub(crate) struct Arguments {
     out: Option<PathBuf>,
 }
 
-pub(crate) fn run(arguments: &Arguments) -> Outcome {
+pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Stop> {
     let schemas = aaep::schema::all();
     if let Some(folder) = &arguments.out {
-        return match write_all(&schemas, folder) {
-            Ok(()) => Outcome::Good,
-            Err(error) => {
-                tell(&format!("sayso: cannot write to {}: {}", folder.display(), in_words(&error)));
-                Outcome::Failed
-            }
-        };
+        let cannot = |error| format!("cannot write to {}: {}", folder.display(), in_words(&error));
+        return Ok(write_all(&schemas, folder).map(|()| Outcome::Good).map_err(cannot)?);
     }
     let Some(name) = &arguments.name else {
         let names: Vec<_> = schemas.iter().map(|schema| &*schema.name).collect();
-        return print(&(names.join("\n") + "\n"));
+        return Ok(print(&(names.join("\n") + "\n")));
     };
     let wanted = name.trim_start_matches("aaep:").replace(':', ".");
-    let Some(schema) = schemas.iter().find(|schema| schema.name == wanted) else {
-        tell(&format!("sayso: there is no schema {name:?}; `sayso schema` lists them all"));
-        return Outcome::Failed;
-    };
-    print(&schema.text)
+    let schema = schemas.iter().find(|schema| schema.name == wanted);
+    let none = || format!("there is no schema {name:?}; `sayso schema` lists them all");
+    Ok(print(&schema.ok_or_else(none)?.text))
 }
 
 fn write_all(schemas: &[aaep::schema::Schema], folder: &std::path::Path) -> std::io::Result<()> {

@@ -7,7 +7,7 @@ use hub::{Role, Scope};
 use wire::auth::{NewToken, Tokens};
 
 use crate::Outcome;
-use crate::file::make_folder;
+use crate::file::{Stop, make_folder};
 use crate::print::{print, tell};
 
 #[derive(clap::Args)]
@@ -45,33 +45,24 @@ fn role(word: &str) -> Result<Role, String> {
     Role::parse(word).ok_or_else(|| "a role is agent, listener, observer or admin".to_owned())
 }
 
-pub(crate) fn run(arguments: &Arguments) -> Outcome {
+pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Stop> {
     let Command::New(new) = &arguments.command;
     let mut scope = Scope::default();
     for part in &new.scope {
-        if let Err(why) = scope.add(part) {
-            tell(&format!("sayso: {why}"));
-            return Outcome::Failed;
-        }
+        scope.add(part).map_err(|why| why.to_string())?;
     }
     let token = NewToken { name: new.name.clone(), role: new.role, agent_id: new.agent_id.clone(), scope };
     if let Some(folder) = new.tokens.parent().filter(|folder| !folder.as_os_str().is_empty()) {
         // Where it cannot be made, the file cannot be written, and that is said.
         let _ = make_folder(folder);
     }
-    match Tokens::append(&new.tokens, &token, &mut seal::SystemRandom) {
-        Ok(token) => {
-            let printed = print(&format!("{token}\n"));
-            tell(&format!(
-                "It is shown this once; {} holds its hash. A hub that runs already learns of it by SIGHUP: \
-                 kill -HUP PID, or systemctl reload sayso.",
-                new.tokens.display()
-            ));
-            printed
-        }
-        Err(why) => {
-            tell(&format!("sayso: {why}"));
-            Outcome::Failed
-        }
-    }
+    let token =
+        Tokens::append(&new.tokens, &token, &mut seal::SystemRandom).map_err(|why| why.to_string())?;
+    let printed = print(&format!("{token}\n"));
+    tell(&format!(
+        "It is shown this once; {} holds its hash. A hub that runs already learns of it by SIGHUP: \
+         kill -HUP PID, or systemctl reload sayso.",
+        new.tokens.display()
+    ));
+    Ok(printed)
 }

@@ -72,6 +72,15 @@ pub(crate) fn listening(text: &str) -> Result<SocketAddr, &'static str> {
     socket(text).ok_or("write an address with its port, such as 127.0.0.1:8787")
 }
 
+/// A runtime with so many threads of its own; with none, everything is done by who waits for it.
+pub(crate) fn runtime(threads: usize) -> Result<tokio::runtime::Runtime, String> {
+    let built = match threads {
+        0 => tokio::runtime::Builder::new_current_thread().enable_all().build(),
+        threads => tokio::runtime::Builder::new_multi_thread().worker_threads(threads).enable_all().build(),
+    };
+    built.map_err(|error| format!("cannot start: {}", in_words(&error)))
+}
+
 /// The first wish that this ends. It is heeded from this call on, also before it is waited for.
 #[cfg(unix)]
 pub(crate) fn stopped() -> impl Future<Output = ()> {

@@ -9,6 +9,7 @@ mod verify;
 use clap::Subcommand;
 
 use crate::Outcome;
+use crate::file::Stop;
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
@@ -26,7 +27,7 @@ enum Command {
     Trace(trace::Arguments),
 }
 
-pub(crate) fn run(arguments: &Arguments) -> Outcome {
+pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Stop> {
     match &arguments.command {
         Command::Demo(arguments) => demo::run(arguments),
         Command::Verify(arguments) => verify::run(arguments),

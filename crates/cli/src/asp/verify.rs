@@ -35,11 +35,8 @@ pub(crate) struct Arguments {
     max_messages: usize,
 }
 
-pub(crate) fn run(arguments: &Arguments) -> Outcome {
-    match verify(arguments) {
-        Ok(text) => print(&text),
-        Err(stop) => stop.tell(),
-    }
+pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Stop> {
+    verify(arguments).map(|text| print(&text))
 }
 
 /// Whose signatures are to be believed is not for the transcript to say.

@@ -17,10 +17,11 @@ use tokio::sync::mpsc;
 use tokio::time::timeout;
 
 use crate::Outcome;
+use crate::file::Stop;
 use crate::listen::{Much, language};
 use crate::print::{in_words, many, printable, tell};
 use crate::validate::items::Items;
-use crate::way::{Way, stopped};
+use crate::way::{Way, runtime, stopped};
 use file::{File, Full};
 
 #[derive(clap::Args)]
@@ -56,17 +57,7 @@ const IDS: usize = 65_536;
 /// To say good-bye.
 const FAREWELL: Duration = Duration::from_secs(2);
 
-pub(crate) fn run(arguments: &Arguments) -> Outcome {
-    match captured(arguments) {
-        Ok(()) => Outcome::Good,
-        Err(why) => {
-            tell(&format!("sayso: {why}"));
-            Outcome::Failed
-        }
-    }
-}
-
-fn captured(arguments: &Arguments) -> Result<(), String> {
+pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Stop> {
     let address = arguments.way.any_address()?;
     let mut known = RecentIds::new(IDS);
     let file = if arguments.append {
@@ -83,11 +74,8 @@ fn captured(arguments: &Arguments) -> Result<(), String> {
     };
     let answers = !arguments.no_questions;
     let request = move |asking| client::recorder(&tastes, answers, &asking);
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| format!("cannot start: {}", in_words(&error)))?;
-    runtime.block_on(Capture::new(address, file, known, arguments.append).run(request))
+    runtime(0)?.block_on(Capture::new(address, file, known, arguments.append).run(request))?;
+    Ok(Outcome::Good)
 }
 
 /// What a recording has already: who joins late is told again what holds, by the same ids.

@@ -22,10 +22,11 @@ use super::stage::Stage;
 use super::welcome::{self, Answers};
 use super::{Assistant, Limits, request, start_on};
 use crate::Outcome;
+use crate::file::Stop;
 use crate::listen::{Alone, Much, language};
-use crate::print::{in_words, print, tell};
+use crate::print::{in_words, print};
 use crate::serve::manifest;
-use crate::way::{listening, stopped};
+use crate::way::{listening, runtime, stopped};
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
@@ -55,19 +56,9 @@ const WAITING: usize = 16;
 /// Listeners are told that it stops; who does not take it in that time goes untold.
 const FAREWELL: Duration = Duration::from_secs(2);
 
-pub(crate) fn run(arguments: &Arguments) -> Outcome {
-    match shown(arguments) {
-        Ok(()) => Outcome::Good,
-        Err(why) => {
-            tell(&format!("sayso: {why}"));
-            Outcome::Failed
-        }
-    }
-}
-
-fn shown(arguments: &Arguments) -> Result<(), String> {
+pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Stop> {
     if !arguments.listen.ip().is_loopback() {
-        return Err("the demonstration lets everybody in, so --listen is for loopback only".to_owned());
+        return Err(Stop::failed("the demonstration lets everybody in, so --listen is for loopback only"));
     }
     let failed =
         |error: std::io::Error| format!("cannot listen on {}: {}", arguments.listen, in_words(&error));
@@ -97,11 +88,7 @@ fn shown(arguments: &Arguments) -> Result<(), String> {
         Answers::Person | Answers::Accept => Limits::default().time,
         Answers::Reject | Answers::None => SHORT,
     };
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build()
-        .map_err(|error| format!("cannot start: {}", in_words(&error)))?;
+    let runtime = runtime(2)?;
     let ended = runtime.block_on(async {
         listener.set_nonblocking(true).map_err(failed)?;
         let listener = tokio::net::TcpListener::from_std(listener).map_err(failed)?;
@@ -117,7 +104,7 @@ fn shown(arguments: &Arguments) -> Result<(), String> {
     runtime.shutdown_background();
     ended?;
     print(&welcome::end(spoken));
-    Ok(())
+    Ok(Outcome::Good)
 }
 
 /// A hub in memory, to which everybody on this machine may listen, and the assistant.

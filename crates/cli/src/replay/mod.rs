@@ -23,6 +23,7 @@ use aaep::json::Tape;
 use listen::Tastes;
 
 use crate::Outcome;
+use crate::file::Stop;
 use crate::listen::{Much, language};
 use crate::print::{in_words, printable, tell};
 use crate::validate;
@@ -56,16 +57,13 @@ pub(crate) struct Arguments {
     languages: Vec<String>,
 }
 
-pub(crate) fn run(arguments: &Arguments) -> Outcome {
+pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Stop> {
     let done = match &arguments.listen {
         _ if arguments.visualize || arguments.svg.is_some() => drawn(arguments),
         Some(address) => serve::run(&arguments.file, address, arguments.speed).map(|()| Outcome::Good),
         None => told(arguments),
     };
-    done.unwrap_or_else(|why| {
-        tell(&format!("sayso: {why}"));
-        Outcome::Failed
-    })
+    done.map_err(Stop::from)
 }
 
 fn told(arguments: &Arguments) -> Result<Outcome, String> {

@@ -12,7 +12,7 @@ use wire::replay::{Events, Limits, Recording, Replay};
 use super::pace::Speed;
 use crate::print::{in_words, tell};
 use crate::validate::items::Items;
-use crate::way::{socket, stopped};
+use crate::way::{runtime, socket, stopped};
 
 /// Serves until it is stopped.
 pub(super) fn run(path: &Path, address: &str, speed: Speed) -> Result<(), String> {
@@ -25,11 +25,7 @@ pub(super) fn run(path: &Path, address: &str, speed: Speed) -> Result<(), String
         return Err("every listener hears the recording from its start, so --listen needs a file".to_owned());
     }
     let events = check(path)?;
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build()
-        .map_err(|error| format!("cannot start: {}", in_words(&error)))?;
+    let runtime = runtime(2)?;
     let path = path.to_owned();
     let served = runtime.block_on(async move {
         let stopped = stopped();

@@ -17,6 +17,7 @@ use seal::{Random, SystemRandom};
 use wire::auth::{NewToken, Passes, Tokens};
 use wire::{Bridge, Door, Server, Tls, UnixSocket};
 
+use crate::file::Stop;
 use crate::print::{in_words, print, tell};
 use crate::watching::{self, Watching};
 use crate::{Outcome, demo, file, page};
@@ -46,27 +47,16 @@ const USUAL: &str = "usual";
 /// Listeners are told that it stops; who does not take it in that time goes untold.
 const FAREWELL: Duration = Duration::from_secs(2);
 
-pub(crate) fn run(arguments: &Arguments) -> Outcome {
+pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Stop> {
     if arguments.list_keys {
-        return print(&config::list());
+        return Ok(print(&config::list()));
     }
-    let loaded = match Loaded::new(&arguments.flags, arguments.config.as_deref()) {
-        Ok(loaded) => loaded,
-        Err(why) => {
-            tell(&format!("sayso: {why}"));
-            return Outcome::Failed;
-        }
-    };
+    let loaded = Loaded::new(&arguments.flags, arguments.config.as_deref())?;
     if arguments.print_config {
-        return print(&loaded.print());
+        return Ok(print(&loaded.print()));
     }
-    match serve(&loaded.config, &arguments.watching) {
-        Ok(()) => Outcome::Good,
-        Err(why) => {
-            tell(&format!("sayso: {why}"));
-            Outcome::Failed
-        }
-    }
+    serve(&loaded.config, &arguments.watching)?;
+    Ok(Outcome::Good)
 }
 
 fn serve(config: &Config, watching: &Watching) -> Result<(), String> {

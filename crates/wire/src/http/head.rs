@@ -19,21 +19,22 @@ pub struct Head {
     headers: Vec<(String, String)>,
 }
 
-/// The methods that mean something here; all others are told apart only by being others.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Method {
-    /// GET
-    Get,
-    /// HEAD
-    Head,
-    /// POST
-    Post,
-    /// DELETE
-    Delete,
-    /// OPTIONS
-    Options,
-    /// Any other.
-    Other,
+seal::word_enum! {
+    /// The methods that mean something here; all others are told apart only by being others.
+    Method word {
+        /// GET
+        Get "GET",
+        /// HEAD
+        Head "HEAD",
+        /// POST
+        Post "POST",
+        /// DELETE
+        Delete "DELETE",
+        /// OPTIONS
+        Options "OPTIONS",
+        /// Any other.
+        Other "OTHER",
+    }
 }
 
 /// How a body ends (RFC 9112 §6.3).
@@ -132,7 +133,7 @@ impl Head {
         };
         let modern = request.version == Some(1);
         let mut head = Self {
-            method: Method::of(request.method.unwrap_or("")),
+            method: Method::parse(request.method.unwrap_or("")).unwrap_or(Method::Other),
             path: path.to_owned(),
             query,
             framing: Framing::None,
@@ -218,31 +219,6 @@ impl Head {
             })
         };
         quality(media_type).is_some_and(|rated| rated > 0.0 && rated >= quality(usual).unwrap_or(0.0))
-    }
-}
-
-impl Method {
-    /// The word for it; any other is `OTHER`.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Get => "GET",
-            Self::Head => "HEAD",
-            Self::Post => "POST",
-            Self::Delete => "DELETE",
-            Self::Options => "OPTIONS",
-            Self::Other => "OTHER",
-        }
-    }
-
-    fn of(word: &str) -> Self {
-        match word {
-            "GET" => Self::Get,
-            "HEAD" => Self::Head,
-            "POST" => Self::Post,
-            "DELETE" => Self::Delete,
-            "OPTIONS" => Self::Options,
-            _ => Self::Other,
-        }
     }
 }
 

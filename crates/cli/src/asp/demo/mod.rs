@@ -37,7 +37,7 @@ pub(crate) struct Arguments {
 /// With a seed, every session begins on the same morning.
 const SEEDED_START: UnixMillis = UnixMillis::new(1_767_603_600_000);
 
-pub(crate) fn run(arguments: &Arguments) -> Outcome {
+pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Stop> {
     let start = match arguments.seed {
         Some(_) => SEEDED_START,
         None => std::time::SystemTime::now().into(),
@@ -47,13 +47,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         let played = scenario::play(arguments.scenario, &cast, &mut source, start)?;
         Ok((cast, played))
     });
-    let (cast, played) = match played {
-        Ok(played) => played,
-        Err(why) => {
-            tell(&format!("sayso: the demo could not go on: {why}"));
-            return Outcome::Failed;
-        }
-    };
+    let (cast, played) = played.map_err(|why| format!("the demo could not go on: {why}"))?;
     let mut lines = vec![
         "Two agents deal with each other by npayload ASP; every message is signed, proven and linked."
             .to_owned(),
@@ -61,16 +55,12 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
             .to_owned(),
     ];
     lines.extend(played.told.iter().cloned());
-    match write(arguments, &cast, &played) {
-        Ok(hints) => {
-            let printed = print(&(lines.join("\n") + "\n"));
-            for hint in &hints {
-                tell(hint);
-            }
-            printed
-        }
-        Err(stop) => stop.tell(),
+    let hints = write(arguments, &cast, &played)?;
+    let printed = print(&(lines.join("\n") + "\n"));
+    for hint in &hints {
+        tell(hint);
     }
+    Ok(printed)
 }
 
 /// Writes the files that were asked for; returns what to say about them.

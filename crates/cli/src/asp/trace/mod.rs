@@ -58,11 +58,7 @@ struct Trace {
     session: Session,
 }
 
-pub(crate) fn run(arguments: &Arguments) -> Outcome {
-    trace(arguments).unwrap_or_else(Stop::tell)
-}
-
-fn trace(arguments: &Arguments) -> Result<Outcome, Stop> {
+pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Stop> {
     if arguments.svg.as_ref().is_some_and(|svg| file::is_same(svg, &arguments.file)) {
         return Err(Stop::failed("--svg would overwrite the transcript"));
     }
