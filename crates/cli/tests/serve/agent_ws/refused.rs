@@ -171,6 +171,30 @@ fn only_who_may_speak_is_let_in_and_each_to_its_own() {
 }
 
 #[test]
+fn a_malformed_session_id_is_answered_like_an_unknown_one() {
+    let hub = Hub::open();
+    let (client, mut agent) = (hub.client(), Agent::open(&hub));
+    let http = |session: &str| {
+        let path = format!("/agent/v1/sessions/{session}");
+        let replies = [
+            client.post(&format!("{path}/events"), END),
+            client.post(&format!("{path}/output"), "x"),
+            client.post(&format!("{path}/confirmations"), "{}"),
+            client.get(&format!("{path}/replies/rpl_{}", "0".repeat(32))),
+        ];
+        replies.map(|reply| (reply.status, reply.body))
+    };
+    let mut socket = |session: &str| agent.error("session.follow", &json!({"session_id": session}));
+    let (unknown_http, unknown_socket) = (http(UNKNOWN), socket(UNKNOWN));
+    assert!(unknown_http.iter().all(|(status, _)| *status == 404), "{unknown_http:?}");
+    assert_eq!(unknown_socket["code"], -32004);
+    for malformed in ["sess_a!b", "sess_a%20b", "sess_", "sess_a.b", &format!("sess_{}", "a".repeat(4_000))] {
+        assert_eq!(http(malformed), unknown_http, "{malformed}");
+        assert_eq!(socket(malformed), unknown_socket, "{malformed}");
+    }
+}
+
+#[test]
 fn it_is_a_websocket_like_any_other() {
     let hub = Hub::open();
     let own = format!("http://{}", hub.address);
