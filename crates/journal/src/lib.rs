@@ -12,11 +12,13 @@
 //!
 //! ```
 //! use journal::{Entry, Journal, Memory, Position};
+//! use seal::UnixMillis;
 //!
+//! let (at, lease) = (UnixMillis::new(0), UnixMillis::new(60_000));
 //! let mut journal = Memory::default();
 //! journal.commit(&[
-//!     Entry::SessionOpened { id: "s", agent: "bank", principal: "token-1", lease: 60_000, record: b"{}" },
-//!     Entry::Event { position: Position::new(1), session: "s", event_id: "e", at: 0, critical: false, body: b"{}" },
+//!     Entry::SessionOpened { id: "s", agent: "bank", principal: "token-1", lease, record: b"{}" },
+//!     Entry::Event { position: Position::new(1), session: "s", event_id: "e", at, critical: false, body: b"{}" },
 //! ])?;
 //! assert_eq!(journal.position_of("e")?, Some(Position::new(1)));
 //! # Ok::<(), journal::Error>(())

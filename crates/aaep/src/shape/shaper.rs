@@ -26,15 +26,16 @@ use crate::message::{Boundary, EventFilters};
 ///
 /// ```
 /// use std::sync::Arc;
-/// use aaep::{Received, event::Event, shape::{Limits, Out, Shaper, Wants}};
+/// use aaep::{Received, UnixMillis, event::Event, shape::{Limits, Out, Shaper, Wants}};
 /// let text = r#"{"@context":"https://aaep-protocol.org/context/v1","type":"aaep:agent.state.changed",
 ///   "event_id":"evt_1","session_id":"sess_1","timestamp":"2026-05-24T14:22:11.342Z",
 ///   "producer":{"agent_id":"bank"},"from_state":"idle","to_state":"thinking"}"#;
 /// let event = Arc::new(Received::<Event>::parse(text).unwrap());
+/// let now = UnixMillis::default();
 /// let mut shaper = Shaper::new(Arc::new(Wants::default()), Limits::default());
 /// shaper.push(&event);
-/// assert!(matches!(shaper.pull(0), Some(Out::Same(same)) if Arc::ptr_eq(&same, &event)));
-/// assert!(shaper.pull(0).is_none() && shaper.next_deadline().is_none());
+/// assert!(matches!(shaper.pull(now), Some(Out::Same(same)) if Arc::ptr_eq(&same, &event)));
+/// assert!(shaper.pull(now).is_none() && shaper.next_deadline().is_none());
 /// ```
 #[derive(Clone, Debug)]
 pub struct Shaper<T> {
@@ -105,17 +106,18 @@ impl<T: AsRef<Event>> Shaper<T> {
     ///
     /// ```
     /// use std::sync::Arc;
-    /// use aaep::{Received, event::Event, shape::{Limits, Shaper, Wants}};
+    /// use aaep::{Received, UnixMillis, event::Event, shape::{Limits, Shaper, Wants}};
     /// let text = r#"{"@context":"https://aaep-protocol.org/context/v1","type":"aaep:agent.output.streaming",
     ///   "event_id":"evt_1","session_id":"sess_1","timestamp":"2026-05-24T14:22:11.342Z",
     ///   "producer":{"agent_id":"bank"},"chunk":"Done.","position":0,"complete":false,"coalesce_hint":"sentence"}"#;
     /// let event = Arc::new(Received::<Event>::parse(text).unwrap());
+    /// let now = UnixMillis::default();
     /// let mut shaper = Shaper::new(Arc::new(Wants::default()), Limits::default());
     /// shaper.push(&event);
-    /// assert!(shaper.pull(0).is_none());
+    /// assert!(shaper.pull(now).is_none());
     /// let mut shaper = Shaper::new(Arc::new(Wants::default()), Limits::default()).trusting();
     /// shaper.push(&event);
-    /// assert!(shaper.pull(0).is_some());
+    /// assert!(shaper.pull(now).is_some());
     /// ```
     #[must_use]
     pub fn trusting(mut self) -> Self {
