@@ -1,8 +1,8 @@
 //! A real browser, Debian's Chromium without a window, driven over its own DevTools protocol.
 //!
 //! [`Browser::start`] begins with an empty profile and ends with the value. [`Browser::page`] opens a page with a window of its
-//! own; pages of one browser share their cookies, [`Browser::stranger`] has its own. What a page can do is in [`page`], what can
-//! be seen of it as a screen reader would in [`tree`], keys in [`keys`].
+//! own; pages of one browser share their cookies, [`Browser::stranger`] has its own. What a page can do is in `page`, what can
+//! be seen of it as a screen reader would in `tree`, keys in `keys`.
 
 mod base64;
 mod keys;

@@ -1,6 +1,6 @@
 //! The lines that the log can hold: a function for each, and nothing else writes to the log.
 //!
-//! What agents and people say stays out of it, because no function takes it but [`said`], which is called at level `trace` only.
+//! What agents and people say stays out of it, because no function takes it but `said`, which is called at level `trace` only.
 //! Fields are ids that the hub made, numbers, words of ours, errors of the system, and names as [`Hashed`] values.
 
 use std::fmt;
