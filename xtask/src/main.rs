@@ -59,6 +59,12 @@ const DOCUMENTATION: [&str; 7] = [
 
 const TESTS: [&str; 5] = ["test", "--workspace", "--all-features", "--locked", "--no-fail-fast"];
 
+/// The crate for authors needs one way to a hub; either is enough.
+const CLIENT_ALONE: [&str; 7] =
+    ["check", "--locked", "-p", "sayso", "--no-default-features", "--features", "client"];
+const EMBEDDED_ALONE: [&str; 7] =
+    ["check", "--locked", "-p", "sayso", "--no-default-features", "--features", "embedded"];
+
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
@@ -121,7 +127,8 @@ fn test(plan: &mut Plan<'_>) {
     plan.cargo("documentation", &[], &DOCUMENTATION);
     // What the compiler says to code that evades consent; the words differ with the feature `rig`.
     plan.cargo("default features", &[], &["test", "--locked", "-p", "sayso", "--test", "does_not_compile"]);
-    plan.cargo("no features", &[], &["check", "--locked", "-p", "sayso", "--no-default-features"]);
+    plan.cargo("client alone", &[], &CLIENT_ALONE);
+    plan.cargo("embedded alone", &[], &EMBEDDED_ALONE);
     rules(plan, 1);
     fuzz(plan, fuzz::RUNS);
 }

@@ -278,6 +278,7 @@ pub enum Stop {
     Other,
 }
 
+#[cfg(feature = "client")]
 impl Stop {
     /// From the hub's word for it.
     pub(crate) fn of(reason: &str) -> Self {

@@ -114,5 +114,6 @@ pub(crate) enum Status {
     /// The person stopped the session.
     Stopped,
     /// In a way that this version does not know.
+    #[cfg(feature = "client")]
     Other,
 }
