@@ -18,8 +18,15 @@ use crate::compose::NotAnEvent;
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Reply {
-    /// A subscription is open, or has new terms.
-    Subscribed(Box<SubscriptionAccepted>),
+    /// A subscription is open.
+    Subscribed {
+        /// The message that says so.
+        accepted: Box<SubscriptionAccepted>,
+        /// Whether the listener is told its place in the log, on wires whose events do not carry it.
+        tells_places: bool,
+    },
+    /// A subscription has new terms.
+    Renegotiated(Box<SubscriptionAccepted>),
     /// A subscription is refused.
     SubscriptionRejected(Box<SubscriptionRejected>),
     /// Done; there is nothing to say.
@@ -74,7 +81,7 @@ impl Reply {
         let mut writer = Writer::default();
         writer.open_object();
         match self {
-            Self::Subscribed(accepted) => {
+            Self::Subscribed { accepted, .. } | Self::Renegotiated(accepted) => {
                 return Some(Message::SubscriptionAccepted((**accepted).clone()).to_json());
             }
             Self::SubscriptionRejected(rejected) => {

@@ -320,7 +320,7 @@ fn who_renegotiates_keeps_the_text_that_was_held() {
         r#"{{"type":"subscription.renegotiate","subscription_id":"{subscription}","capabilities":{{"coalesce_boundaries":["word"]}}}}"#
     );
     let answer = stage.ask_hub(&ada, Command::Say { text });
-    assert!(matches!(answer, Reply::Subscribed(_)), "{answer:?}");
+    assert!(matches!(answer, Reply::Renegotiated(_)), "{answer:?}");
     stage.ask_hub(&bank, piece(" of one more. "));
     let think = r#"{"type":"aaep:agent.state.changed","to_state":"thinking"}"#;
     assert!(matches!(stage.publish(&bank, &session, &[think]), Reply::EventsPublished { .. }));

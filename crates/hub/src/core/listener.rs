@@ -29,7 +29,7 @@ impl Core {
                 let offer = self.offer_to(who);
                 match renegotiate(&terms, &wish, &offer) {
                     Ok((accepted, terms)) => {
-                        let reply = Reply::Subscribed(Box::new(accepted));
+                        let reply = Reply::Renegotiated(Box::new(accepted));
                         let accepted = reply.to_json().unwrap_or_default();
                         self.change_terms(&wish.subscription_id, terms, &accepted);
                         reply

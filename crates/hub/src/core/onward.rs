@@ -4,7 +4,7 @@
 //! the answer says whether that event is still known.
 
 use aaep::json::{Raw, Tape, Value, Writer};
-use aaep::message::{Capabilities, Message};
+use aaep::message::Capabilities;
 
 /// The prefix of what is asked of this hub alone.
 const PREFIX: &str = "sayso";
@@ -19,21 +19,11 @@ pub(super) struct Onward {
 }
 
 impl Onward {
-    /// Takes it out of what is asked of AAEP.
-    pub(super) fn take(wish: &mut Capabilities) -> Self {
-        let Some(asked) = wish.other.take(PREFIX) else { return Self::default() };
+    /// Takes it out of what AAEP itself asks or grants.
+    pub(super) fn take(capabilities: &mut Capabilities) -> Self {
+        let Some(asked) = capabilities.other.take(PREFIX) else { return Self::default() };
         let mut tape = Tape::default();
         tape.read(asked.as_str()).map(|doc| Self::read(&doc.root())).unwrap_or_default()
-    }
-
-    /// What an answer has granted.
-    pub(super) fn granted(accepted: &str) -> Self {
-        match Message::parse(accepted) {
-            Some(Message::SubscriptionAccepted(mut accepted)) => {
-                Self::take(&mut accepted.honored_capabilities)
-            }
-            _ => Self::default(),
-        }
     }
 
     fn read(asked: &Value<'_>) -> Self {
@@ -62,6 +52,23 @@ impl Onward {
         writer.close_object();
         if let Ok(granted) = Raw::parse(&writer.finish()) {
             honored.other.set(PREFIX, granted);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_true_asks_for_places_and_what_was_granted_reads_back() {
+        for (asked, places) in [(r#"{"places":true}"#, true), (r#"{"places":1}"#, false), ("{}", false)] {
+            let mut capabilities = Capabilities::new();
+            capabilities.other.set(PREFIX, Raw::parse(asked).unwrap());
+            let onward = Onward::take(&mut capabilities);
+            assert_eq!(onward, Onward { places, after: None }, "{asked}");
+            onward.grant(&mut capabilities);
+            assert_eq!(Onward::take(&mut capabilities), onward, "{asked}");
         }
     }
 }

@@ -8,7 +8,7 @@ use aaep::check::Checked;
 use aaep::consent::{Question, Questions};
 use aaep::event::Producer;
 use aaep::json::Tape;
-use aaep::message::Message;
+use aaep::message::{Message, SubscriptionAccepted};
 use aaep::negotiate::{Offer, Terms};
 use aaep::rule::{Face, Findings};
 use aaep::shape::Wants;
@@ -133,7 +133,9 @@ fn restored(stored: &journal::stored::OpenSubscription) -> Option<Subscription> 
     let doc = tape.read(std::str::from_utf8(&stored.record).ok()?).ok()?;
     let root = doc.root();
     let accepted = root.member("accepted")?.source();
-    let terms = terms_of(accepted)?;
+    let mut granted = parse_accepted(accepted)?;
+    let onward = Onward::take(&mut granted.honored_capabilities);
+    let terms = terms_of(&granted)?;
     let scope = Scope::read(&root.member("scope")?)?;
     let may_answer = root.member("may_answer")?.boolean()?;
     let who = Principal {
@@ -145,19 +147,23 @@ fn restored(stored: &journal::stored::OpenSubscription) -> Option<Subscription> 
         token: None,
     };
     let mut subscription = Subscription::new(SubscriptionId::parse(&stored.id).ok()?, &who, terms, accepted);
-    subscription.after = Onward::granted(accepted).after;
+    subscription.after = onward.after;
     for earlier in root.member("before").iter().flat_map(aaep::json::Value::items) {
         let until = u64::try_from(earlier.member("until")?.number()?.as_i64()?).ok()?;
         let accepted = earlier.member("accepted")?.source();
-        let wants = Arc::new(Wants::from(&terms_of(accepted)?));
+        let wants = Arc::new(Wants::from(&terms_of(&parse_accepted(accepted)?)?));
         subscription.before.push(Before { until, wants, accepted: accepted.into() });
     }
     Some(subscription)
 }
 
+fn parse_accepted(text: &str) -> Option<SubscriptionAccepted> {
+    let Some(Message::SubscriptionAccepted(accepted)) = Message::parse(text) else { return None };
+    Some(accepted)
+}
+
 /// The terms that a message has granted.
-fn terms_of(accepted: &str) -> Option<Terms> {
-    let Some(Message::SubscriptionAccepted(message)) = Message::parse(accepted) else { return None };
+fn terms_of(accepted: &SubscriptionAccepted) -> Option<Terms> {
     let known = Offer::new(Producer::new("any")).extensions;
-    Terms::from_capabilities(&message.aaep_version, &message.honored_capabilities, &known)
+    Terms::from_capabilities(&accepted.aaep_version, &accepted.honored_capabilities, &known)
 }

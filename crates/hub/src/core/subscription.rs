@@ -76,7 +76,7 @@ impl Core {
             Ok((mut accepted, terms)) => {
                 onward.grant(&mut accepted.honored_capabilities);
                 self.questions.subscription_opened(&id, &who.name);
-                let reply = Reply::Subscribed(Box::new(accepted));
+                let reply = Reply::Subscribed { accepted: Box::new(accepted), tells_places: onward.places };
                 let accepted = reply.to_json().unwrap_or_default();
                 let mut subscription = Subscription::new(id.clone(), who, terms, &accepted);
                 // One that nobody ever listens on is let go like one whose connection is gone.

@@ -227,7 +227,7 @@ impl World {
 
     fn answered(&mut self, purpose: Purpose, answer: &Reply) {
         match (purpose, answer) {
-            (Purpose::Subscribe(ear), Reply::Subscribed(accepted)) => {
+            (Purpose::Subscribe(ear), Reply::Subscribed { accepted, .. }) => {
                 self.ears[ear].subscription = Some(accepted.subscription_id.to_string());
                 self.ears[ear].lost_at = self.now;
                 self.ears[ear].closes = false;

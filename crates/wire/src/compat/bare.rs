@@ -52,7 +52,7 @@ impl Bare {
     pub(super) async fn open(bridge: &Bridge, who: &Principal, limits: Limits) -> Result<Self, Reply> {
         let subscribe = Command::Subscribe { text: TERMS.to_owned() };
         let subscription = match bridge.ask(who.clone(), subscribe).await {
-            Reply::Subscribed(accepted) => accepted.subscription_id,
+            Reply::Subscribed { accepted, .. } => accepted.subscription_id,
             refused => return Err(refused),
         };
         let listener = bridge.new_listener();
@@ -164,20 +164,20 @@ impl Bare {
 
 /// A request for terms, and what is to be handed to the connection that made it.
 pub(super) async fn terms(bridge: &Bridge, who: &Principal, text: String) -> Handover {
-    match bridge.ask(who.clone(), Command::Subscribe { text }).await {
-        reply @ Reply::Subscribed(_) => {
-            let answer = reply.to_json().unwrap_or_default();
-            let Reply::Subscribed(accepted) = reply else { return Handover { answer, subscription: None } };
-            Handover { answer, subscription: Some(accepted.subscription_id) }
-        }
-        refused => Handover { answer: refusal(&refused).0, subscription: None },
+    let reply = bridge.ask(who.clone(), Command::Subscribe { text }).await;
+    match &reply {
+        Reply::Subscribed { accepted, .. } => Handover {
+            answer: reply.to_json().unwrap_or_default(),
+            subscription: Some(accepted.subscription_id.clone()),
+        },
+        refused => Handover { answer: refusal(refused).0, subscription: None },
     }
 }
 
 /// Other terms for a subscription that is named; nothing is handed on where there is no such.
 pub(super) async fn other_terms(bridge: &Bridge, who: &Principal, text: String) -> Option<Handover> {
     match bridge.ask(who.clone(), Command::Say { text }).await {
-        reply @ (Reply::Subscribed(_) | Reply::SubscriptionRejected(_)) => {
+        reply @ (Reply::Renegotiated(_) | Reply::SubscriptionRejected(_)) => {
             Some(Handover { answer: reply.to_json()?, subscription: None })
         }
         _ => None,

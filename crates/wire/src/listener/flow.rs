@@ -76,7 +76,7 @@ impl Caller<'_> {
                     let (json, outcome) = self.subscribe(text).await;
                     // It listens before it is told so: whatever is said after the answer is heard.
                     let subscribed = match outcome {
-                        Ok(subscription) => Ok(self.attach(subscription, Places::granted(&json)).await),
+                        Ok((subscription, places)) => Ok(self.attach(subscription, places).await),
                         Err(ending) => Err(ending),
                     };
                     return match (say(self.manners, mouth, Word::Answer { json, to }).await, subscribed) {
@@ -100,14 +100,15 @@ impl Caller<'_> {
     }
 
     /// The answer to a request, and the subscription or the end that it means.
-    async fn subscribe(&self, text: String) -> (String, Result<SubscriptionId, Ending>) {
-        match self.bridge.ask(self.who.clone(), Command::Subscribe { text }).await {
-            reply @ Reply::Subscribed(_) => match (reply.to_json(), reply) {
-                (Some(json), Reply::Subscribed(accepted)) => (json, Ok(accepted.subscription_id)),
-                _ => (String::new(), Err(Ending::Over)),
-            },
+    async fn subscribe(&self, text: String) -> (String, Result<(SubscriptionId, Places), Ending>) {
+        let reply = self.bridge.ask(self.who.clone(), Command::Subscribe { text }).await;
+        match &reply {
+            Reply::Subscribed { accepted, tells_places } => {
+                let subscription = (accepted.subscription_id.clone(), Places::new(*tells_places));
+                (reply.to_json().unwrap_or_default(), Ok(subscription))
+            }
             other => {
-                let (json, code) = refusal(&other);
+                let (json, code) = refusal(other);
                 let ending = match code.as_str() {
                     "authentication_required" => Ending::Unauthenticated,
                     "authorization_denied" => Ending::Denied,
@@ -227,7 +228,7 @@ impl Caller<'_> {
             REQUEST => (Some(Word::Refused { to }), None),
             RENEGOTIATE | CLOSE if !own() => (Some(Word::Refused { to }), None),
             RENEGOTIATE => match self.say_to_hub(subscription, text).await {
-                reply @ (Reply::Subscribed(_) | Reply::SubscriptionRejected(_)) => {
+                reply @ (Reply::Renegotiated(_) | Reply::SubscriptionRejected(_)) => {
                     let json = reply.to_json().unwrap_or_default();
                     let ending = matches!(reply, Reply::SubscriptionRejected(_)).then_some(Ending::Rejected);
                     (Some(Word::Answer { json, to }), ending)

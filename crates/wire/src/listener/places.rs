@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use aaep::EventId;
-use aaep::json::{Tape, Writer};
+use aaep::json::Writer;
 use hub::delivery::Frame;
 
 /// At the latest after so many frames.
@@ -21,13 +21,9 @@ pub(super) struct Places {
 }
 
 impl Places {
-    /// As it was granted by a `subscription.accepted`.
-    pub(super) fn granted(accepted: &str) -> Self {
-        let mut tape = Tape::default();
-        let wanted = tape.read(accepted).ok().and_then(|doc| {
-            doc.root().member("honored_capabilities")?.member("sayso")?.member("places")?.boolean()
-        });
-        Self { wanted: wanted == Some(true), ..Self::default() }
+    /// Tells nothing unless it is `wanted`.
+    pub(super) fn new(wanted: bool) -> Self {
+        Self { wanted, ..Self::default() }
     }
 
     /// A frame was said.
@@ -64,8 +60,6 @@ impl Places {
 mod tests {
     use super::*;
 
-    const GRANTED: &str = r#"{"honored_capabilities":{"sayso":{"places":true}}}"#;
-
     fn event(id: &str) -> Arc<Frame> {
         Arc::new(Frame::event(id, &format!(r#"{{"event_id":"{id}"}}"#), 1, true))
     }
@@ -80,7 +74,7 @@ mod tests {
 
     #[test]
     fn what_overtook_others_is_no_place() {
-        let mut places = Places::granted(GRANTED);
+        let mut places = Places::new(true);
         places.note(&event("evt_1"));
         places.note(&event("evt_3").nameless());
         assert_eq!(told(places.due(true)), Some(at("evt_1")));
@@ -92,7 +86,7 @@ mod tests {
 
     #[test]
     fn it_is_told_when_nothing_waits_or_after_a_while() {
-        let mut places = Places::granted(GRANTED);
+        let mut places = Places::new(true);
         for number in 1..AT_LEAST {
             places.note(&event(&format!("evt_{number}")));
             assert_eq!(told(places.due(false)), None);
@@ -105,10 +99,8 @@ mod tests {
 
     #[test]
     fn who_did_not_ask_is_not_told() {
-        for accepted in ["{}", "no", r#"{"honored_capabilities":{"sayso":{"places":1}}}"#] {
-            let mut places = Places::granted(accepted);
-            places.note(&event("evt_1"));
-            assert_eq!(told(places.due(true)), None);
-        }
+        let mut places = Places::new(false);
+        places.note(&event("evt_1"));
+        assert_eq!(told(places.due(true)), None);
     }
 }

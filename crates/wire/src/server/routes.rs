@@ -333,7 +333,7 @@ pub(crate) fn response(reply: &Reply, made: Status) -> Response {
         Reply::LimitReached(limit) => return Response::problem(Status::TooManyRequests, &limit.to_string()),
         Reply::Unavailable(why) => return Response::problem(Status::Unavailable, &why.to_string()),
         Reply::SubscriptionRejected(rejected) => rejection(rejected.reason_code.as_str()),
-        Reply::Subscribed(_) | Reply::SessionStarted { .. } | Reply::QuestionOpened { .. } => made,
+        Reply::Subscribed { .. } | Reply::SessionStarted { .. } | Reply::QuestionOpened { .. } => made,
         _ => Status::Ok,
     };
     let Some(json) = reply.to_json() else {
@@ -341,7 +341,7 @@ pub(crate) fn response(reply: &Reply, made: Status) -> Response {
     };
     let response = Response::new(status).json(json);
     match reply {
-        Reply::Subscribed(accepted) if made == Status::Created => {
+        Reply::Subscribed { accepted, .. } => {
             let location = format!("/aaep/v1/events?subscription_id={}", accepted.subscription_id);
             response.header("Location", &location)
         }
@@ -351,7 +351,7 @@ pub(crate) fn response(reply: &Reply, made: Status) -> Response {
 
 /// Every request is answered in AAEP's own words (C-E5).
 fn subscribed(reply: &Reply) -> Response {
-    if let Reply::Subscribed(_) = reply {
+    if let Reply::Subscribed { .. } = reply {
         return response(reply, Status::Created);
     }
     let (json, code) = refusal(reply);
