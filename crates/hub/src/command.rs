@@ -1,5 +1,8 @@
 //! What the hub is asked, and what it answers.
 
+use aaep::consent::{Ignored, Said};
+use aaep::json::{Doc, Tape};
+use aaep::message::{Message, SubscriptionRenegotiate};
 use aaep::{ReplyToken, SessionId, SubscriptionId, UnixMillis};
 
 use crate::delivery::Frame;
@@ -49,17 +52,17 @@ pub enum Command {
         /// Whoever has one.
         principals: Vec<Principal>,
     },
-    /// A message of a listener: a reply, more time, stop, renegotiate, close.
+    /// A message of a listener.
     Say {
         /// The message.
-        text: String,
+        message: SubscriberMessage,
     },
     /// The same, over the connection of one subscription: it speaks for that one only.
     SayOver {
         /// The subscription.
         subscription: SubscriptionId,
         /// The message.
-        text: String,
+        message: SubscriberMessage,
     },
     /// An agent starts a session.
     Start {
@@ -152,6 +155,34 @@ impl Command {
     /// Whether it is told and not asked: nobody waits for an answer.
     pub(crate) fn is_quiet(&self) -> bool {
         matches!(self, Self::Detached { .. } | Self::Forget { .. } | Self::HungUp { .. })
+    }
+}
+
+/// A message of a subscriber after the handshake, as it was read where it entered the process.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum SubscriberMessage {
+    /// It asks for other terms.
+    Renegotiate(Box<SubscriptionRenegotiate>),
+    /// It ends this subscription.
+    Close(SubscriptionId),
+    /// A reply, more time or stop; or why it has no effect.
+    Said(Result<Box<Said>, Ignored>),
+}
+
+impl SubscriberMessage {
+    /// Reads a message.
+    pub fn parse(text: &str) -> Self {
+        Tape::default().read(text).map_or(Self::Said(Err(Ignored::NotJson)), |doc| Self::read(&doc))
+    }
+
+    /// Like [`parse`](Self::parse), of a text that has been read.
+    pub fn read(doc: &Doc<'_>) -> Self {
+        match Message::read(doc) {
+            Some(Message::SubscriptionRenegotiate(wish)) => Self::Renegotiate(Box::new(wish)),
+            Some(Message::SubscriptionClose(close)) => Self::Close(close.subscription_id),
+            _ => Self::Said(Said::read(doc).map(Box::new)),
+        }
     }
 }
 

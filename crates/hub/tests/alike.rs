@@ -39,7 +39,7 @@ impl Scene {
         let (his, _) = stage.listener(&jonas, REPLIES);
         let (closed, _) = stage.listener(&ada, REPLIES);
         let text = format!(r#"{{"type":"subscription.close","subscription_id":"{closed}"}}"#);
-        assert_eq!(stage.ask_hub(&ada, Command::Say { text }), Reply::Done);
+        assert_eq!(stage.ask_hub(&ada, say(&text)), Reply::Done);
         let late = ask(&mut stage, &bank, &TRANSFER.replace("180", "60"), false);
         stage.wait(60_000);
         let used = ask(&mut stage, &bank, TRANSFER, false);
@@ -62,9 +62,9 @@ impl Scene {
     }
 
     /// Says something in a turn of its own; returns the answer and the journal's calls that came before it.
-    fn say(&mut self, who: &Principal, text: String) -> (Reply, Vec<&'static str>) {
+    fn say(&mut self, who: &Principal, text: &str) -> (Reply, Vec<&'static str>) {
         self.stage.disk.calls();
-        let request = Request { id: RequestId(9_999), who: who.clone(), command: Command::Say { text } };
+        let request = Request { id: RequestId(9_999), who: who.clone(), command: say(text) };
         let outputs = self.stage.core.turn(vec![request], self.stage.now);
         let answer = outputs.into_iter().find_map(|output| match output {
             hub::command::Output::Reply(_, answer) => Some(answer),
@@ -99,7 +99,7 @@ fn every_forgery_is_answered_after_the_same_calls_as_a_good_reply() {
         let mut scene = Scene::new();
         let (ada, adas) = scene.ada.clone();
         let text = reply(&scene.open.token, &adas, scene.stage.now);
-        let good = scene.say(&ada, text);
+        let good = scene.say(&ada, &text);
         assert_eq!(scene.decision(&scene.open).as_deref(), Some("accept"), "it can be answered");
         good
     };
@@ -177,7 +177,7 @@ fn every_forgery_is_answered_after_the_same_calls_as_a_good_reply() {
     let positions = scene.stage.disk.events().len();
     for (what, who, text) in cases {
         scene.stage.disk.seen();
-        assert_eq!(scene.say(who, text), good, "{what}");
+        assert_eq!(scene.say(who, &text), good, "{what}");
         let seen = scene.stage.disk.seen();
         assert!(matches!(&seen[..], [Seen::Attempt { .. }, Seen::Batch]), "{what}: {seen:?}");
         for question in [&scene.open, &scene.other, &scene.meaning] {
@@ -188,7 +188,7 @@ fn every_forgery_is_answered_after_the_same_calls_as_a_good_reply() {
     }
     assert_eq!(scene.stage.disk.events().len(), positions, "nobody heard of any of it");
     // And none of them has spoiled the question for the one who may answer it.
-    assert_eq!(scene.say(&ada, good_text), good);
+    assert_eq!(scene.say(&ada, &good_text), good);
     assert_eq!(scene.decision(&scene.open).as_deref(), Some("accept"));
     assert_eq!(scene.decision(&scene.other), None, "each session's yes is its own");
 }
@@ -198,7 +198,7 @@ fn a_yes_of_one_session_does_nothing_in_another() {
     let mut scene = Scene::new();
     let (ada, adas) = scene.ada.clone();
     let text = reply(&scene.other.token, &adas, scene.stage.now);
-    scene.say(&ada, text);
+    scene.say(&ada, &text);
     let (session, token) = (scene.open.session.clone(), scene.other.token.clone());
     let made = scene.stage.publish(&agent("bank"), &session, &[&call(&token, "500.00")]);
     assert!(matches!(made, Reply::Unlawful(_)), "{made:?}");

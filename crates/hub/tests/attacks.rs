@@ -167,7 +167,7 @@ fn t4_nobody_takes_all_subscriptions() {
     assert!(text_of(&json, "reason_message").contains("too many subscriptions"), "{json}");
     stage.subscribe(&ada, REPLIES);
     let text = format!(r#"{{"type":"subscription.close","subscription_id":"{closed}"}}"#);
-    assert_eq!(stage.ask_hub(&eve, Command::Say { text }), Reply::Done);
+    assert_eq!(stage.ask_hub(&eve, say(&text)), Reply::Done);
     stage.subscribe(&eve, REPLIES);
     assert!(matches!(stage.ask_hub(&eve, subscribe), Reply::SubscriptionRejected(_)));
 }
@@ -254,7 +254,7 @@ fn t5_nothing_outside_a_scope_is_heard_by_joining_late_resuming_or_renegotiating
     let text = format!(
         r#"{{"type":"subscription.renegotiate","subscription_id":"{subscription}","capabilities":{REPLIES}}}"#
     );
-    stage.ask_hub(&jonas, Command::Say { text });
+    stage.ask_hub(&jonas, say(&text));
     stage.heard(all);
     let end = r#"{"type":"aaep:agent.session.errored","error_category":"transient","error_code":"LOST","recoverable":false,"summary_normal":"Lost."}"#;
     stage.publish(&bank, &session, &[end]);
@@ -373,7 +373,7 @@ fn t8_somebody_elses_subscription_is_no_subscription() {
             ),
         ];
         let mut answers = vec![stage.ask_hub(&eve, attach)];
-        answers.extend(says.map(|text| stage.ask_hub(&eve, Command::Say { text })));
+        answers.extend(says.map(|text| stage.ask_hub(&eve, say(&text))));
         answers
     });
     assert_eq!(answers[0], answers[1]);

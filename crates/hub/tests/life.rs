@@ -84,8 +84,7 @@ fn whoever_wants_more_time_and_answers_at_once_is_heard_with_both() {
         r#"{{"type":"confirmation.reply","reply_token":"{token}","decision":"accept","subscription_id":"{subscription}","timestamp":"{at}"}}"#
     );
     // In one turn, as two requests that come while another is being written.
-    let say = |text| Command::Say { text };
-    let answers = stage.both(&ada, say(more), &ada, say(reply));
+    let answers = stage.both(&ada, say(&more), &ada, say(&reply));
     assert_eq!(answers, [Reply::Done, Reply::Done], "both are answered at once");
     let resolved = json(stage.status(&bank, &session, &token));
     assert_eq!(text_of(&resolved, "decision"), "accept");
@@ -279,7 +278,7 @@ fn a_wait_that_comes_in_the_same_turn_as_the_answer_is_answered() {
         r#"{{"type":"confirmation.reply","reply_token":"{token}","decision":"accept","subscription_id":"{subscription}","timestamp":"{at}"}}"#
     );
     let wait = Command::Wait { session: id(&session), token: id(&token), until: stage.now + 60_000 };
-    let answers = stage.both(&ada, Command::Say { text: reply }, &bank, wait);
+    let answers = stage.both(&ada, say(&reply), &bank, wait);
     let [Reply::Done, resolved @ Reply::QuestionResolved(_)] = &answers else { panic!("{answers:?}") };
     let resolved = &json(resolved.clone());
     assert_eq!(text_of(resolved, "decision"), "accept");
@@ -312,7 +311,7 @@ fn a_session_is_stopped_whatever_is_open_in_it() {
     let text = format!(
         r#"{{"type":"sayso:session.stop","session_id":"{session}","subscription_id":"{subscription}","timestamp":"{at}"}}"#
     );
-    assert_eq!(stage.ask_hub(&ada, Command::Say { text }), Reply::Done);
+    assert_eq!(stage.ask_hub(&ada, say(&text)), Reply::Done);
     let heard = stage.heard(ear);
     let kinds = types(&heard);
     assert_eq!(kinds.last().unwrap(), "session.cancelled", "{kinds:?}");

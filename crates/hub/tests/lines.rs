@@ -35,7 +35,7 @@ fn stop(stage: &mut Stage, who: &Principal, subscription: &str, session: &str) {
     let text = format!(
         r#"{{"type":"sayso:session.stop","session_id":"{session}","subscription_id":"{subscription}","timestamp":"{at}"}}"#
     );
-    assert_eq!(stage.ask_hub(who, Command::Say { text }), Reply::Done);
+    assert_eq!(stage.ask_hub(who, say(&text)), Reply::Done);
 }
 
 /// The token and what was decided, or the reason of an end.
@@ -213,7 +213,7 @@ fn what_is_resolved_in_the_turn_in_which_a_line_comes_is_told_once() {
         r#"{{"type":"confirmation.reply","reply_token":"{token}","decision":"accept","subscription_id":"{subscription}","timestamp":"{at}"}}"#
     );
     let coming = Command::On { line: LINE, command: Box::new(follow(&session)) };
-    stage.both(&ada, Command::Say { text }, &bank, coming);
+    stage.both(&ada, say(&text), &bank, coming);
     assert_eq!(in_short(&stage.notices(LINE)), [(token, "accept by reply".into())]);
 }
 
@@ -232,7 +232,7 @@ fn a_turn_that_could_not_be_written_tells_nothing_and_the_line_goes_on() {
     let text = format!(
         r#"{{"type":"sayso:session.stop","session_id":"{session}","subscription_id":"{subscription}","timestamp":"{at}"}}"#
     );
-    assert!(matches!(stage.ask_hub(&ada, Command::Say { text }), Reply::Unavailable(_)));
+    assert!(matches!(stage.ask_hub(&ada, say(&text)), Reply::Unavailable(_)));
     assert_eq!(stage.notices(LINE), []);
     stage.disk.fill(false);
     stage.attach(&ada, &subscription, None);

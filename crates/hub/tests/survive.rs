@@ -91,14 +91,14 @@ fn a_full_disk_is_a_clear_no_and_nothing_is_lost() {
     let before = stage.disk.events().len();
     stage.disk.fill(true);
     let text = reply_text(&stage, &subscription, &token);
-    assert!(matches!(stage.ask_hub(&ada, Command::Say { text: text.clone() }), Reply::Unavailable(_)));
+    assert!(matches!(stage.ask_hub(&ada, say(&text)), Reply::Unavailable(_)));
     assert!(stage.is_closed(ear), "it comes back and hears what is on disk");
     assert!(matches!(stage.publish(&bank, &session, &[&call(&token, "500.00")]), Reply::Unlawful(_)));
     stage.disk.fill(false);
     assert_eq!(stage.disk.events().len(), before);
     assert_eq!(stage.status(&bank, &session, &token), Reply::QuestionPending);
     stage.attach(&ada, &subscription, None);
-    assert_eq!(stage.ask_hub(&ada, Command::Say { text }), Reply::Done);
+    assert_eq!(stage.ask_hub(&ada, say(&text)), Reply::Done);
     assert_eq!(stage.disk.decision(&token).unwrap().decision, "accept");
 }
 
@@ -319,7 +319,7 @@ fn who_renegotiates_keeps_the_text_that_was_held() {
     let text = format!(
         r#"{{"type":"subscription.renegotiate","subscription_id":"{subscription}","capabilities":{{"coalesce_boundaries":["word"]}}}}"#
     );
-    let answer = stage.ask_hub(&ada, Command::Say { text });
+    let answer = stage.ask_hub(&ada, say(&text));
     assert!(matches!(answer, Reply::Renegotiated(_)), "{answer:?}");
     stage.ask_hub(&bank, piece(" of one more. "));
     let think = r#"{"type":"aaep:agent.state.changed","to_state":"thinking"}"#;

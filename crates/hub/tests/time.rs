@@ -37,7 +37,7 @@ impl Scene {
             r#"{{"type":"sayso:deadline.extend","reply_token":"{}","subscription_id":"{}","timestamp":"{at}"}}"#,
             self.token, self.subscription
         );
-        assert_eq!(self.stage.ask_hub(&self.ada.clone(), Command::Say { text }), Reply::Done);
+        assert_eq!(self.stage.ask_hub(&self.ada.clone(), say(&text)), Reply::Done);
     }
 
     /// The mark that tells of a deadline so many milliseconds after the start.

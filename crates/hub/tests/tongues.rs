@@ -2,7 +2,7 @@
 
 use crate::support::*;
 use hub::ListenerId;
-use hub::command::{Command, Reply};
+use hub::command::Reply;
 
 const LANGUAGES: [&str; 3] = ["en", "es", "yo"];
 const TOOL: &str = r#"{"type":"aaep:agent.tool.invoked","tool":"fetch","tool_call_id":"call_1","summary_normal":"Looking."}"#;
@@ -55,7 +55,7 @@ fn that_the_person_stopped_it_is_told_in_each_language() {
         r#"{{"type":"sayso:session.stop","session_id":"{session}","subscription_id":"{}","timestamp":"{at}"}}"#,
         ears.first().unwrap().1
     );
-    assert_eq!(stage.ask_hub(&listener("en", &[]), Command::Say { text }), Reply::Done);
+    assert_eq!(stage.ask_hub(&listener("en", &[]), say(&text)), Reply::Done);
     let wanted = [
         [
             "The person stopped the session. The tool had not finished.",
@@ -114,7 +114,7 @@ fn of_a_yes_that_was_not_used_each_language_is_told_so() {
             let text = format!(
                 r#"{{"type":"sayso:session.stop","session_id":"{session}","subscription_id":"{subscription}","timestamp":"{at}"}}"#
             );
-            assert_eq!(stage.ask_hub(&listener("en", &[]), Command::Say { text }), Reply::Done);
+            assert_eq!(stage.ask_hub(&listener("en", &[]), say(&text)), Reply::Done);
         } else {
             stage.wait(hub::Limits::default().lease + 1);
         }

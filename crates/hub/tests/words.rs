@@ -56,7 +56,7 @@ fn nothing_that_the_hub_says_itself_wants_a_warning() {
     let text = format!(
         r#"{{"type":"sayso:deadline.extend","reply_token":"{token}","subscription_id":"{subscription}","timestamp":"{at}"}}"#
     );
-    stage.ask_hub(&ada, Command::Say { text });
+    stage.ask_hub(&ada, say(&text));
     let (_, late) = stage.listener(&listener("bob", &[]), REPLIES);
     stage.wait(3_600_000);
     let mut all: Vec<_> =

@@ -165,7 +165,7 @@ impl Validator {
         message::check(doc, kind, findings);
         findings.set_face(face);
         let lawful = findings.list()[from..].iter().all(|finding| finding.severity < rule::Severity::Error);
-        match Message::parse(doc.source()) {
+        match Message::read(doc) {
             Some(message) if lawful => Checked::Message(Box::new(message)),
             _ if kind.is_reply() => match doc.root().member("reply_token").and_then(|token| token.text()) {
                 Some(token) => Checked::VoidReply(token),

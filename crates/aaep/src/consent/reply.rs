@@ -7,7 +7,7 @@ use seal::{Timestamp, UnixMillis, number_text};
 use crate::check::{Checked, Validator};
 use crate::event::Decision;
 use crate::id::{ReplyToken, SessionId, SubscriptionId};
-use crate::json::Tape;
+use crate::json::{Doc, Tape};
 use crate::message::{ClarificationReply, ConfirmationReply, DeadlineExtend, Message, Response, SessionStop};
 use crate::rule::{self, Face, Findings, Severity};
 use crate::session::terms::{Ruling, extended, ruling};
@@ -57,10 +57,13 @@ enum Words {
 impl Said {
     /// Reads what a person says, strictly: doubled keys, unknown members and half surrogates have no effect either.
     pub fn parse(text: &str) -> Result<Self, Ignored> {
-        let mut tape = Tape::default();
-        let doc = tape.read(text).map_err(|_| Ignored::NotJson)?;
+        Self::read(&Tape::default().read(text).map_err(|_| Ignored::NotJson)?)
+    }
+
+    /// Like [`parse`](Self::parse), of a text that has been read.
+    pub fn read(doc: &Doc<'_>) -> Result<Self, Ignored> {
         let mut findings = Findings::new(Face::Strict);
-        let checked = Validator::new().check(&doc, &mut findings);
+        let checked = Validator::new().check(doc, &mut findings);
         let mut broken = findings.take();
         broken.retain(|finding| finding.severity == Severity::Error);
         match checked {

@@ -19,7 +19,7 @@ pub use reply::{ClarificationReply, ConfirmationReply, DeadlineExtend, Response,
 use crate::event::{CORE_CONTEXT, Decision};
 use crate::form::is_id;
 use crate::id::SubscriptionId;
-use crate::json::{Kind, Tape, Writer};
+use crate::json::{Doc, Tape, Writer};
 use crate::record::{Field, Shape, members_of};
 use crate::rule::{self, Rule};
 
@@ -89,12 +89,12 @@ macro_rules! messages {
         impl Message {
             /// Reads a message; nothing if it is not JSON, of no known type, or lacks what its type requires.
             pub fn parse(text: &str) -> Option<Self> {
-                let mut tape = Tape::default();
-                let doc = tape.read(text).ok()?;
+                Self::read(&Tape::default().read(text).ok()?)
+            }
+
+            /// Like [`parse`](Self::parse), of a text that has been read.
+            pub fn read(doc: &Doc<'_>) -> Option<Self> {
                 let root = doc.root();
-                if root.kind() != Kind::Object {
-                    return None;
-                }
                 let message_type = MessageType::of(&root.member("type")?.text()?)?;
                 let core = |name: &str, value: &crate::json::Value<'_>| {
                     name == "type"

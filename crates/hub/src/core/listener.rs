@@ -2,13 +2,12 @@
 
 use aaep::SubscriptionId;
 use aaep::consent::{Ignored, Link, Said, Sender};
-use aaep::message::{Message, SubscriptionClose};
 use aaep::negotiate::renegotiate;
 
 use super::subscription::{Subscription, rejection};
 use super::{Core, Deferred, TurnContext, Write};
 use crate::Principal;
-use crate::command::Reply;
+use crate::command::{Reply, SubscriberMessage};
 
 impl Core {
     /// `POST /aaep/v1/replies`, or a message over the connection of a subscription: whatever comes of a reply, its sender
@@ -17,17 +16,17 @@ impl Core {
         &mut self,
         who: &Principal,
         over: Option<&SubscriptionId>,
-        text: &str,
+        message: &SubscriberMessage,
         context: &TurnContext,
     ) -> Result<Reply, Deferred> {
-        Ok(match Message::parse(text) {
-            Some(Message::SubscriptionRenegotiate(wish)) => {
+        Ok(match message {
+            SubscriberMessage::Renegotiate(wish) => {
                 let Some(known) = self.own_subscription(who, &wish.subscription_id) else {
                     return Ok(Reply::NotFound);
                 };
                 let terms = known.terms.clone();
                 let offer = self.offer_to(who);
-                match renegotiate(&terms, &wish, &offer) {
+                match renegotiate(&terms, wish, &offer) {
                     Ok((accepted, terms)) => {
                         let reply = Reply::Renegotiated(Box::new(accepted));
                         let accepted = reply.to_json().unwrap_or_default();
@@ -40,14 +39,14 @@ impl Core {
                     }
                 }
             }
-            Some(Message::SubscriptionClose(SubscriptionClose { subscription_id, .. })) => {
-                if self.own_subscription(who, &subscription_id).is_none() {
+            SubscriberMessage::Close(id) => {
+                if self.own_subscription(who, id).is_none() {
                     return Ok(Reply::NotFound);
                 }
-                self.close_subscription(&subscription_id, context);
+                self.close_subscription(id, context);
                 Reply::Done
             }
-            _ => self.reply(who, over, text, context)?,
+            SubscriberMessage::Said(said) => self.reply(who, over, said, context)?,
         })
     }
 
@@ -60,13 +59,13 @@ impl Core {
         &mut self,
         who: &Principal,
         over: Option<&SubscriptionId>,
-        text: &str,
+        said: &Result<Box<Said>, Ignored>,
         context: &TurnContext,
     ) -> Result<Reply, Deferred> {
         let link = over.map_or(Link::Shared, Link::Of);
         let sender = Sender { principal: &who.name, link };
-        let heard = match Said::parse(text) {
-            Err(why) => Err(why),
+        let heard = match said.as_deref() {
+            Err(why) => Err(why.clone()),
             Ok(Said::Stop(wish)) => {
                 let hears = self.own_subscription(who, &wish.subscription_id).is_some_and(|one| {
                     one.may_answer
@@ -75,9 +74,9 @@ impl Core {
                             .get(&wish.session_id)
                             .is_some_and(|live| one.scope.covers(&live.agent, live.person.as_deref()))
                 });
-                self.questions.stop(&wish, &sender, hears, context.now)
+                self.questions.stop(wish, &sender, hears, context.now)
             }
-            Ok(Said::Reply(reply)) => self.questions.hear(&reply, &sender, context.now),
+            Ok(Said::Reply(reply)) => self.questions.hear(reply, &sender, context.now),
             Ok(_) => return Ok(Reply::Done),
         };
         // A listener that asks for more time and answers at once must not lose the answer.

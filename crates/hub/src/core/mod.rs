@@ -308,8 +308,10 @@ impl Core {
                 self.say_goodbye();
                 Reply::Done
             }
-            Command::Say { text } => self.say(who, None, text, context)?,
-            Command::SayOver { subscription, text } => self.say(who, Some(subscription), text, context)?,
+            Command::Say { message } => self.say(who, None, message, context)?,
+            Command::SayOver { subscription, message } => {
+                self.say(who, Some(subscription), message, context)?
+            }
             Command::Start { text, key } => self.start(who, text, key.as_deref(), context),
             Command::Publish { session, events, key } => {
                 self.publish(who, session, events, key.as_deref(), context)

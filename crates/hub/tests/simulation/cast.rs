@@ -5,7 +5,7 @@ use hub::command::Command;
 
 use crate::simulation::ear::Ear;
 use crate::simulation::world::{Agent, LIMITS, Purpose, World};
-use crate::support::{agent, id, listener, observer};
+use crate::support::{agent, id, listener, observer, say};
 
 const PEOPLE: [&str; 2] = ["marisol", "jonas"];
 const SCOPES: [&[&str]; 4] =
@@ -80,7 +80,7 @@ impl World {
             3 if self.chance.one_in(4) => {
                 self.ears[at].closes = true;
                 let text = format!(r#"{{"type":"subscription.close","subscription_id":"{subscription}"}}"#);
-                self.ask(&who, Command::Say { text }, Purpose::Close(at));
+                self.ask(&who, say(&text), Purpose::Close(at));
             }
             4 => self.extends(at, &subscription),
             6 => {
@@ -88,7 +88,7 @@ impl World {
                 let text = format!(
                     r#"{{"type":"subscription.renegotiate","subscription_id":"{subscription}","capabilities":{wish}}}"#
                 );
-                self.ask(&who, Command::Say { text }, Purpose::Other);
+                self.ask(&who, say(&text), Purpose::Other);
             }
             5 if self.chance.one_in(6) => self.stops(at, &subscription),
             _ => self.replies(at, &subscription),
@@ -141,9 +141,9 @@ impl World {
         };
         let who = self.ears[at].who.clone();
         if self.chance.one_in(4) {
-            self.ask(&who, Command::Say { text: text.clone() }, Purpose::Other);
+            self.ask(&who, say(&text), Purpose::Other);
         }
-        self.ask(&who, Command::Say { text }, Purpose::Other);
+        self.ask(&who, say(&text), Purpose::Other);
     }
 
     fn extends(&mut self, at: usize, subscription: &str) {
@@ -155,7 +155,7 @@ impl World {
             r#"{{"type":"sayso:deadline.extend","reply_token":"{token}","subscription_id":"{subscription}","timestamp":"{stamp}"}}"#
         );
         let who = self.ears[at].who.clone();
-        self.ask(&who, Command::Say { text }, Purpose::Other);
+        self.ask(&who, say(&text), Purpose::Other);
     }
 
     fn stops(&mut self, at: usize, subscription: &str) {
@@ -168,7 +168,7 @@ impl World {
             talk.id
         );
         let who = self.ears[at].who.clone();
-        self.ask(&who, Command::Say { text }, Purpose::Other);
+        self.ask(&who, say(&text), Purpose::Other);
     }
 
     pub(crate) fn an_agent_acts(&mut self) {

@@ -4,7 +4,7 @@ use std::fmt::Debug;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use hub::command::Reply;
+use hub::command::{Command, Reply, SubscriberMessage};
 use hub::{Principal, Role, Scope};
 
 pub(crate) fn agent(name: &str) -> Principal {
@@ -40,6 +40,11 @@ pub(crate) fn observer(name: &str) -> Principal {
 /// An id of that text.
 pub(crate) fn id<T: FromStr<Err: Debug>>(text: &str) -> T {
     text.parse().unwrap()
+}
+
+/// A message of a listener.
+pub(crate) fn say(text: &str) -> Command {
+    Command::Say { message: SubscriberMessage::parse(text) }
 }
 
 /// The body of a reply that is no failure.

@@ -16,7 +16,9 @@ use seal::UnixMillis;
 
 use testing::random;
 
-pub(crate) use cast::{REPLIES, THINK, TRANSFER, agent, call, id, json, listener, observer, text_of, types};
+pub(crate) use cast::{
+    REPLIES, THINK, TRANSFER, agent, call, id, json, listener, observer, say, text_of, types,
+};
 pub(crate) use disk::{Disk, Seen};
 
 pub(crate) const START: UnixMillis = UnixMillis::new(1_767_603_600_000);
@@ -283,7 +285,7 @@ impl Stage {
         let text = format!(
             r#"{{"type":"confirmation.reply","reply_token":"{token}","decision":"{decision}","subscription_id":"{subscription}","timestamp":"{at}"}}"#
         );
-        assert_eq!(self.ask_hub(who, Command::Say { text }), Reply::Done, "every reply is answered alike");
+        assert_eq!(self.ask_hub(who, say(&text)), Reply::Done, "every reply is answered alike");
     }
 
     pub(crate) fn status(&mut self, who: &Principal, session: &str, token: &str) -> Reply {

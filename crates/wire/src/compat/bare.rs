@@ -6,7 +6,7 @@ use std::sync::Arc;
 use aaep::SubscriptionId;
 use aaep::event::{EventType, Payload};
 use hub::Principal;
-use hub::command::{Command, Reply};
+use hub::command::{Command, Reply, SubscriberMessage};
 use hub::delivery::Frame;
 use tokio::time::timeout;
 
@@ -14,7 +14,7 @@ use super::kept::{Kept, resolved};
 use super::words::speaking_for;
 use super::{Handover, Limits};
 use crate::inbox::Inbox;
-use crate::listener::{FAREWELL, closing, refusal};
+use crate::listener::{FAREWELL, refusal};
 use crate::server::Bridge;
 
 /// What is asked for whoever does not ask: everything, a sentence at a time, and a way to answer (C-C2).
@@ -157,8 +157,8 @@ impl Bare {
     }
 
     pub(super) async fn close(&self, subscription: &SubscriptionId) {
-        let text = closing(subscription, None);
-        self.bridge.ask(self.who.clone(), Command::Say { text }).await;
+        let message = SubscriberMessage::Close(subscription.clone());
+        self.bridge.ask(self.who.clone(), Command::Say { message }).await;
     }
 }
 
@@ -175,8 +175,8 @@ pub(super) async fn terms(bridge: &Bridge, who: &Principal, text: String) -> Han
 }
 
 /// Other terms for a subscription that is named; nothing is handed on where there is no such.
-pub(super) async fn other_terms(bridge: &Bridge, who: &Principal, text: String) -> Option<Handover> {
-    match bridge.ask(who.clone(), Command::Say { text }).await {
+pub(super) async fn other_terms(bridge: &Bridge, who: &Principal, text: &str) -> Option<Handover> {
+    match bridge.ask(who.clone(), Command::Say { message: SubscriberMessage::parse(text) }).await {
         reply @ (Reply::Renegotiated(_) | Reply::SubscriptionRejected(_)) => {
             Some(Handover { answer: reply.to_json()?, subscription: None })
         }
@@ -193,10 +193,10 @@ pub(super) async fn reply(
 ) {
     let command = match subscription {
         Some(subscription) => {
-            let text = speaking_for(subscription.as_str(), text);
-            Command::SayOver { subscription, text }
+            let message = SubscriberMessage::parse(&speaking_for(subscription.as_str(), text));
+            Command::SayOver { subscription, message }
         }
-        None => Command::Say { text },
+        None => Command::Say { message: SubscriberMessage::parse(&text) },
     };
     bridge.ask(who.clone(), command).await;
 }

@@ -6,12 +6,11 @@
 use aaep::SubscriptionId;
 use aaep::json::Tape;
 use hub::Principal;
-use hub::command::Command;
+use hub::command::{Command, SubscriberMessage};
 use hub::delivery::Frame;
 use tokio::sync::oneshot;
 
 use crate::inbox::Inbox;
-use crate::listener::closing;
 use crate::server::Bridge;
 
 /// It goes when this is dropped.
@@ -32,7 +31,7 @@ impl Kept {
     ) -> Self {
         let (here, mut gone) = oneshot::channel();
         let (bridge, who) = (bridge.clone(), who.clone());
-        let (mut left, closes) = (open.clone(), closing(&subscription, None));
+        let (mut left, message) = (open.clone(), SubscriberMessage::Close(subscription.clone()));
         tokio::spawn(async move {
             while !left.is_empty() {
                 let frame = tokio::select! {
@@ -44,7 +43,7 @@ impl Kept {
                     left.retain(|open| *open != token);
                 }
             }
-            bridge.ask(who, Command::Say { text: closes }).await;
+            bridge.ask(who, Command::Say { message }).await;
         });
         Self { subscription, open, here }
     }

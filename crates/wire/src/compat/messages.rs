@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use aaep::json::Writer;
 use hub::Principal;
-use hub::command::Command;
+use hub::command::{Command, SubscriberMessage};
 
 use super::words::{self, Words};
 use super::{Compat, bare};
@@ -28,12 +28,12 @@ pub(super) async fn message(
             hand(compat, who, handover).await;
         }
         Words::OtherTerms => {
-            if let Some(handover) = bare::other_terms(bridge, who, text).await {
+            if let Some(handover) = bare::other_terms(bridge, who, &text).await {
                 hand(compat, who, handover).await;
             }
         }
         Words::Close => {
-            bridge.ask(who.clone(), Command::Say { text }).await;
+            bridge.ask(who.clone(), Command::Say { message: SubscriberMessage::parse(&text) }).await;
         }
         Words::Reply { token } => {
             let subscription = compat.replier(who, token.as_deref());

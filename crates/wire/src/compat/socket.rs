@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use futures_util::StreamExt;
 use hub::Principal;
-use hub::command::Command;
+use hub::command::{Command, SubscriberMessage};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::{Instant, timeout, timeout_at};
 
@@ -131,9 +131,9 @@ async fn take(
             }
             Some(handover.answer)
         }
-        Words::OtherTerms => bare::other_terms(bridge, who, text).await.map(|handover| handover.answer),
+        Words::OtherTerms => bare::other_terms(bridge, who, &text).await.map(|handover| handover.answer),
         Words::Close => {
-            bridge.ask(who.clone(), Command::Say { text }).await;
+            bridge.ask(who.clone(), Command::Say { message: SubscriberMessage::parse(&text) }).await;
             None
         }
         Words::Reply { token } => {

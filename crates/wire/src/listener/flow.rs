@@ -1,12 +1,13 @@
 //! What is said, on whatever wire.
 
+use std::borrow::Cow;
 use std::sync::OnceLock;
 use std::time::Duration;
 
 use aaep::SubscriptionId;
-use aaep::json::{Kind, Tape, Writer};
+use aaep::json::{Tape, Value, Writer};
 use hub::Principal;
-use hub::command::{Command, Reply};
+use hub::command::{Command, Reply, SubscriberMessage};
 use tokio::sync::{Notify, mpsc};
 use tokio::time::{Instant, timeout};
 
@@ -72,7 +73,7 @@ impl Caller<'_> {
                 Heard::End(ending) => return Err(ending),
                 Heard::Aside(text) => Word::Aside(text),
                 Heard::Malformed => Word::Refused { to: None },
-                Heard::Message { text, to } if kind_of(&text).as_deref() == Some(REQUEST) => {
+                Heard::Message { text, to } if is_request(&text) => {
                     let (json, outcome) = self.subscribe(text).await;
                     // It listens before it is told so: whatever is said after the answer is heard.
                     let subscribed = match outcome {
@@ -195,7 +196,7 @@ impl Caller<'_> {
                 Heard::End(ending) => return ending,
                 Heard::Aside(text) => (Some(Word::Aside(text)), None),
                 Heard::Malformed => (Some(Word::Refused { to: None }), None),
-                Heard::Message { text, to } => self.message(subscription, text, to).await,
+                Heard::Message { text, to } => self.message(subscription, &text, to).await,
             };
             if matches!(word, Some(Word::Refused { .. })) {
                 malformed += 1;
@@ -219,15 +220,16 @@ impl Caller<'_> {
     async fn message(
         &self,
         subscription: &SubscriptionId,
-        text: String,
+        text: &str,
         to: Option<String>,
     ) -> (Option<Word>, Option<Ending>) {
-        let Some(kind) = kind_of(&text) else { return (Some(Word::Refused { to }), None) };
-        let own = || member(&text, "subscription_id").as_deref() == Some(subscription.as_str());
-        match kind.as_str() {
-            REQUEST => (Some(Word::Refused { to }), None),
-            RENEGOTIATE | CLOSE if !own() => (Some(Word::Refused { to }), None),
-            RENEGOTIATE => match self.say_to_hub(subscription, text).await {
+        match read_message(text, subscription) {
+            None => (Some(Word::Refused { to }), None),
+            Some(Received::Close) => {
+                self.close(subscription).await;
+                (None, Some(Ending::Closed))
+            }
+            Some(Received::Renegotiate(message)) => match self.say_to_hub(subscription, message).await {
                 reply @ (Reply::Renegotiated(_) | Reply::SubscriptionRejected(_)) => {
                     let json = reply.to_json().unwrap_or_default();
                     let ending = matches!(reply, Reply::SubscriptionRejected(_)).then_some(Ending::Rejected);
@@ -235,24 +237,20 @@ impl Caller<'_> {
                 }
                 _ => (Some(Word::Refused { to }), None),
             },
-            CLOSE => {
-                self.close(subscription).await;
-                (None, Some(Ending::Closed))
-            }
-            _ => {
-                self.say_to_hub(subscription, text).await;
+            Some(Received::Other(message)) => {
+                self.say_to_hub(subscription, message).await;
                 (None, None)
             }
         }
     }
 
-    async fn say_to_hub(&self, subscription: &SubscriptionId, text: String) -> Reply {
+    async fn say_to_hub(&self, subscription: &SubscriptionId, message: SubscriberMessage) -> Reply {
         let subscription = subscription.clone();
-        self.bridge.ask(self.who.clone(), Command::SayOver { subscription, text }).await
+        self.bridge.ask(self.who.clone(), Command::SayOver { subscription, message }).await
     }
 
     async fn close(&self, subscription: &SubscriptionId) {
-        self.say_to_hub(subscription, closing(subscription, None)).await;
+        self.say_to_hub(subscription, SubscriberMessage::Close(subscription.clone())).await;
     }
 
     /// Says what there is to say, answers first, until the last word or until nobody hears it.
@@ -315,18 +313,36 @@ async fn say(manners: &Manners, mouth: &mut impl Mouth, word: Word) -> Result<()
     if timeout(manners.patience, mouth.say(word)).await.unwrap_or(false) { Ok(()) } else { Err(Ending::Gone) }
 }
 
-/// The type of a message; none if it is not an object that has one.
-pub(super) fn kind_of(text: &str) -> Option<String> {
-    member(text, "type")
+/// A message after the handshake.
+enum Received {
+    /// It asks for other terms, or tries to.
+    Renegotiate(SubscriberMessage),
+    Close,
+    Other(SubscriberMessage),
 }
 
-fn member(json: &str, name: &str) -> Option<String> {
+/// Reads a message after the handshake; `None` if it has no type, asks for a second subscription, or speaks for another one.
+fn read_message(text: &str, subscription: &SubscriptionId) -> Option<Received> {
     let mut tape = Tape::default();
-    let root = tape.read(json).ok()?.root();
-    if root.kind() != Kind::Object {
-        return None;
+    let doc = tape.read(text).ok()?;
+    let root = doc.root();
+    let is_own = || root.member("subscription_id")?.text().filter(|id| *id == subscription.as_str());
+    match &*type_of(root)? {
+        REQUEST => None,
+        RENEGOTIATE => is_own().map(|_| Received::Renegotiate(SubscriberMessage::read(&doc))),
+        CLOSE => is_own().map(|_| Received::Close),
+        _ => Some(Received::Other(SubscriberMessage::read(&doc))),
     }
-    Some(root.member(name)?.text()?.into_owned())
+}
+
+fn is_request(text: &str) -> bool {
+    let mut tape = Tape::default();
+    tape.read(text).is_ok_and(|doc| type_of(doc.root()).as_deref() == Some(REQUEST))
+}
+
+/// The type of a message; none if it is not an object that has one.
+pub(super) fn type_of(message: Value<'_>) -> Option<Cow<'_, str>> {
+    message.member("type")?.text()
 }
 
 /// The `subscription.rejected` of whatever keeps a request from being accepted, and its reason code.
@@ -349,17 +365,15 @@ pub(crate) fn rejected(code: &str, why: &str) -> String {
     object(&[("type", "subscription.rejected"), ("reason_code", code), ("reason_message", why)])
 }
 
-/// A `subscription.close`, with its reason if there is one to tell.
-pub(crate) fn closing(subscription: &SubscriptionId, ending: Option<Ending>) -> String {
-    let (code, message) = ending.map(Ending::reason).unzip();
-    let members = [
-        ("type", Some(CLOSE)),
-        ("subscription_id", Some(subscription.as_str())),
+/// A `subscription.close`, with its reason.
+pub(super) fn closing(subscription: &SubscriptionId, ending: Ending) -> String {
+    let (code, message) = ending.reason();
+    object(&[
+        ("type", CLOSE),
+        ("subscription_id", subscription.as_str()),
         ("reason_code", code),
         ("reason_message", message),
-    ];
-    let said: Vec<_> = members.into_iter().filter_map(|(name, text)| Some((name, text?))).collect();
-    object(&said)
+    ])
 }
 
 fn object(members: &[(&str, &str)]) -> String {

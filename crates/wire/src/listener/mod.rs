@@ -24,7 +24,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use aaep::SubscriptionId;
-pub(crate) use flow::{closing, listen, refusal, rejected};
+pub(crate) use flow::{listen, refusal, rejected};
 use hub::delivery::{Frame, Reason};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 pub use unix::UnixSocket;

@@ -5,7 +5,7 @@ use hub::Principal;
 use hub::delivery::FrameKind;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 
-use super::flow::{CLOSE, RENEGOTIATE, REQUEST, closing, kind_of};
+use super::flow::{CLOSE, RENEGOTIATE, REQUEST, closing, type_of};
 use super::frames::{Frames, Framing, NoMessage};
 use super::{Ear, Ending, Heard, Manners, Mouth, Word, listen};
 use crate::json_rpc;
@@ -91,8 +91,9 @@ fn request(line: &str) -> Heard {
     };
     // A notification has no answer, whatever is wrong with it.
     let refuse = |why| if id.is_some() { fault(why, id) } else { Heard::Alive };
-    let params = root.member("params").map(|params| params.source());
-    let kind = params.and_then(kind_of);
+    let params = root.member("params");
+    let kind = params.and_then(type_of);
+    let params = params.map(|params| params.source());
     let kind = kind.as_deref();
     let answered = match &*method {
         "aaep.ping" => {
@@ -131,7 +132,7 @@ impl<W: AsyncWrite + Send + Unpin> Mouth for Answers<W> {
             Word::Refused { to: Some(id) } => Fault::Parameters.answer(Some(&id)),
             Word::Aside(text) => text,
             Word::End { ending, subscription: Some(subscription) } if ending != Ending::Closed => {
-                notify(r#""aaep.close""#, &closing(&subscription, Some(ending)))
+                notify(r#""aaep.close""#, &closing(&subscription, ending))
             }
             Word::Answer { to: None, .. } | Word::Refused { to: None } | Word::Ping | Word::End { .. } => {
                 return true;

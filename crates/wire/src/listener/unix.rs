@@ -132,7 +132,7 @@ impl Mouth for Written {
             Word::Answer { json, .. } => self.framing.wrap(&json),
             Word::Aside(text) => self.framing.wrap(&text),
             Word::End { ending, subscription: Some(subscription) } if ending != Ending::Closed => {
-                self.framing.wrap(&closing(&subscription, Some(ending)))
+                self.framing.wrap(&closing(&subscription, ending))
             }
             Word::Refused { .. } | Word::Ping | Word::End { .. } => return true,
         };

@@ -157,7 +157,7 @@ impl<S: AsyncRead + AsyncWrite + Send + Unpin> Mouth for SplitSink<WebSocketStre
                 let told =
                     matches!(ending, Ending::Slow | Ending::Stopping | Ending::Replaced | Ending::Dismissed);
                 if let Some(subscription) = subscription.filter(|_| told)
-                    && self.send(Message::text(closing(&subscription, Some(ending)))).await.is_err()
+                    && self.send(Message::text(closing(&subscription, ending))).await.is_err()
                 {
                     return false;
                 }

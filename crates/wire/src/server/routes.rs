@@ -2,10 +2,11 @@
 
 use std::net::IpAddr;
 
+use aaep::consent::Ignored;
 use aaep::json::Writer;
 use aaep::rule::Finding;
 use aaep::{ReplyToken, SessionId, SubscriptionId};
-use hub::command::{Command, Reply};
+use hub::command::{Command, Reply, SubscriberMessage};
 use hub::{Principal, Role};
 use seal::UnixMillis;
 
@@ -91,9 +92,7 @@ async fn routed(server: &Server, head: &Head, body: Vec<u8>, peer: IpAddr) -> Re
         }
         (Method::Post, ["aaep", "v1", "replies"]) => {
             none(head)?;
-            let text = text(body)?;
-            json_only(&text)?;
-            (Command::Say { text }, Status::Ok)
+            (Command::Say { message: subscriber_message(&text(body)?)? }, Status::Ok)
         }
         (Method::Get, ["agent", "v1", "ws"]) => {
             none(head)?;
@@ -292,9 +291,11 @@ fn text(body: Vec<u8>) -> Result<String, Response> {
 }
 
 /// Not JSON is told; everything about a reply that is JSON is not (C-D1).
-fn json_only(text: &str) -> Result<(), Response> {
-    let mut tape = aaep::json::Tape::default();
-    tape.read(text).map(|_| ()).map_err(|_| Response::new(Status::BadRequest))
+fn subscriber_message(text: &str) -> Result<SubscriberMessage, Response> {
+    match SubscriberMessage::parse(text) {
+        SubscriberMessage::Said(Err(Ignored::NotJson)) => Err(Response::new(Status::BadRequest)),
+        message => Ok(message),
+    }
 }
 
 fn query(head: &Head, known: &[&str]) -> Result<Query, Response> {
