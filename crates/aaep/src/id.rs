@@ -75,6 +75,17 @@ ids! {
     OutputId, "out_", Arc<str>;
 }
 
+impl ToolCallId {
+    /// The id of the call of this number in its session.
+    ///
+    /// ```
+    /// assert_eq!(aaep::ToolCallId::numbered(7).as_str(), "call_7");
+    /// ```
+    pub fn numbered(number: u64) -> Self {
+        Self(format!("{}{number}", Self::PREFIX).into())
+    }
+}
+
 /// The text of an id that lies in the id itself, as long as it is one of ours: every event that is made needs one.
 #[derive(Clone)]
 enum Short {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use aaep::event::State;
-use aaep::{ReplyToken, SessionId};
+use aaep::{ReplyToken, SessionId, ToolCallId};
 use seal::json::Writer;
 
 use crate::left::Left;
@@ -22,9 +22,9 @@ pub(crate) enum Intent {
     /// An event that changes nothing here.
     Event(String),
     /// A tool is about to run; whether a yes is used for it.
-    Invoke { call: String, tool: String, event: String, spends: bool },
+    Invoke { call: ToolCallId, tool: String, event: String, spends: bool },
     /// A tool has ended.
-    Complete { call: String, event: String },
+    Complete { call: ToolCallId, event: String },
     /// Text of the model, its form where that is not the usual one, and whether that was all.
     Output { text: Piece, form: Option<Arc<OutputForm>>, complete: bool },
     /// A question.
@@ -115,7 +115,7 @@ pub(crate) struct Track {
     /// How often a person has said yes to what was not begun since.
     unused: usize,
     /// Calls that are open, and their tools.
-    tools: BTreeMap<String, String>,
+    tools: BTreeMap<ToolCallId, String>,
     writing: bool,
     /// The form of the output that is open.
     form: Option<Arc<OutputForm>>,
@@ -322,14 +322,14 @@ fn state(to: &State) -> String {
 }
 
 /// A tool that nobody waits for any more.
-pub(crate) fn left(tool: &str, call: &str, why: &str) -> String {
+pub(crate) fn left(tool: &str, call: &ToolCallId, why: &str) -> String {
     let mut out = Writer::default();
     out.open_object();
     let members = [
         ("type", "aaep:agent.tool.completed"),
         ("urgency", "normal"),
         ("tool", tool),
-        ("tool_call_id", call),
+        ("tool_call_id", call.as_str()),
         ("status", "error"),
         ("summary_normal", why),
         ("error_message", why),

@@ -5,6 +5,7 @@ use std::future::Future;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use aaep::ToolCallId;
 use seal::json::Writer;
 
 use super::Session;
@@ -146,7 +147,7 @@ debug_tuple!(Call<'_>, tool);
 pub struct Tool<'s> {
     session: &'s Session,
     name: String,
-    call: String,
+    call: ToolCallId,
     since: Instant,
     open: bool,
     /// What [`run`](Self::run) says when it is done.
@@ -161,10 +162,10 @@ impl<'s> Tool<'s> {
         payload: impl FnOnce(&mut Writer),
         spends: bool,
     ) -> Result<Self, Error> {
-        let call = format!("call_{}", session.calls.fetch_add(1, Ordering::Relaxed) + 1);
+        let call = ToolCallId::numbered(session.calls.fetch_add(1, Ordering::Relaxed) + 1);
         let event = session.event("aaep:agent.tool.invoked", |out| {
             member::text(out, "tool", &tool);
-            member::text(out, "tool_call_id", &call);
+            member::text(out, "tool_call_id", call.as_str());
             payload(out);
         });
         // Made before it is said: if this future is dropped meanwhile, the call is closed all the same.
@@ -263,7 +264,10 @@ impl<'s> Tool<'s> {
 
     async fn close(mut self, status: &str, words: &Words, error: Option<&Words>) -> Result<(), Error> {
         let event = self.session.event("aaep:agent.tool.completed", |out| {
-            member::all(out, &[("tool", &self.name), ("tool_call_id", &self.call), ("status", status)]);
+            member::all(
+                out,
+                &[("tool", &self.name), ("tool_call_id", self.call.as_str()), ("status", status)],
+            );
             words.write(out, &self.session.cleaner);
             words.write_beside_optional(out, &self.session.cleaner, "error_message", error);
             if words.ours && !self.session.english {
