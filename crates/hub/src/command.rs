@@ -1,7 +1,7 @@
 //! What the hub is asked, and what it answers.
 
 use aaep::consent::{Ignored, Said};
-use aaep::json::{Doc, Tape};
+use aaep::json::{Doc, Scribe, SyntaxError, Tape};
 use aaep::message::{Message, SubscriptionRenegotiate};
 use aaep::{ReplyToken, SessionId, SubscriptionId, UnixMillis};
 
@@ -67,7 +67,7 @@ pub enum Command {
     /// An agent starts a session.
     Start {
         /// The payload of `agent.session.started`, with `producer`, `localization_hints` and `person` beside it.
-        text: String,
+        body: RequestBody,
         /// The request's idempotency key.
         key: Option<String>,
     },
@@ -104,7 +104,7 @@ pub enum Command {
         /// The session.
         session: SessionId,
         /// The payload, with `tool` and `arguments` beside it.
-        text: String,
+        body: RequestBody,
         /// For what was meant, rather than for consent.
         clarify: bool,
         /// The request's idempotency key.
@@ -155,6 +155,43 @@ impl Command {
     /// Whether it is told and not asked: nobody waits for an answer.
     pub(crate) fn is_quiet(&self) -> bool {
         matches!(self, Self::Detached { .. } | Self::Forget { .. } | Self::HungUp { .. })
+    }
+}
+
+/// The JSON of an agent's request: a text that the hub reads, or a document that was put together and has its tape.
+#[derive(Clone)]
+pub enum RequestBody {
+    /// A text that was not read yet.
+    Text(String),
+    /// A document that need not be read.
+    Document(Box<Scribe>),
+}
+
+impl RequestBody {
+    pub(crate) fn source(&self) -> &str {
+        match self {
+            Self::Text(text) => text,
+            Self::Document(document) => document.source(),
+        }
+    }
+
+    pub(crate) fn doc<'d>(&'d self, tape: &'d mut Tape) -> Result<Doc<'d>, SyntaxError> {
+        match self {
+            Self::Text(text) => tape.read(text),
+            Self::Document(document) => document.doc(),
+        }
+    }
+}
+
+impl<T: Into<String>> From<T> for RequestBody {
+    fn from(text: T) -> Self {
+        Self::Text(text.into())
+    }
+}
+
+impl std::fmt::Debug for RequestBody {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.source().fmt(f)
     }
 }
 

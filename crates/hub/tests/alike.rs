@@ -80,7 +80,7 @@ impl Scene {
 
 fn ask(stage: &mut Stage, who: &Principal, text: &str, clarify: bool) -> Question {
     let session = stage.start(who);
-    let command = Command::Ask { session: id(&session), text: text.into(), clarify, key: None };
+    let command = Command::Ask { session: id(&session), body: text.into(), clarify, key: None };
     let asked = stage.ask_hub(who, command);
     let made = json(asked);
     Question { session, token: text_of(&made, "reply_token") }

@@ -95,7 +95,7 @@ fn t4_floods_are_capped() {
 
     let session = stage.start(&bank);
     stage.start(&bank);
-    let start = Command::Start { text: r#"{"summary_normal":"x"}"#.into(), key: None };
+    let start = Command::Start { body: r#"{"summary_normal":"x"}"#.into(), key: None };
     assert!(matches!(stage.ask_hub(&bank, start), Reply::LimitReached(_)));
     assert!(matches!(stage.publish(&bank, &session, &[THINK; 6]), Reply::Malformed(_)));
 
@@ -287,10 +287,10 @@ fn t6_who_is_let_in_as_something_is_nothing_else() {
         r#"{"type":"subscription.request","aaep_version":"1.0.0","subscriber_id":"ear","capabilities":{}}"#;
     let subscribe = Command::Subscribe { text: text.to_owned() };
     assert_eq!(stage.ask_hub(&agent("bank"), subscribe), Reply::Forbidden);
-    let start = Command::Start { text: r#"{"summary_normal":"x"}"#.into(), key: None };
+    let start = Command::Start { body: r#"{"summary_normal":"x"}"#.into(), key: None };
     assert_eq!(stage.ask_hub(&listener("ada", &[]), start), Reply::Forbidden);
     let as_bank = r#"{"summary_normal":"x","producer":{"agent_id":"bank"}}"#.to_owned();
-    let answer = stage.ask_hub(&agent("post"), Command::Start { text: as_bank, key: None });
+    let answer = stage.ask_hub(&agent("post"), Command::Start { body: as_bank.into(), key: None });
     assert!(matches!(answer, Reply::Malformed(_)));
 }
 

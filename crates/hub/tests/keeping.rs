@@ -129,8 +129,8 @@ fn a_full_disk_is_a_reason_to_look_at_once() {
     stage.turn();
     assert_eq!(stage.disk.events().len(), 3, "it is not time yet");
     stage.disk.fill(true);
-    let text = r#"{"summary_normal":"x","localization_hints":{"primary_language":"en"}}"#.into();
-    let answer = stage.ask_hub(&agent("bank"), Command::Start { text, key: None });
+    let text = r#"{"summary_normal":"x","localization_hints":{"primary_language":"en"}}"#;
+    let answer = stage.ask_hub(&agent("bank"), Command::Start { body: text.into(), key: None });
     assert!(matches!(answer, Reply::Unavailable(_)), "{answer:?}");
     stage.wait(2_000);
     assert_eq!(stage.disk.events().len(), 0);

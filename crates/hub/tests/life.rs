@@ -166,9 +166,12 @@ fn somebody_elses_session_is_no_session() {
     assert_eq!(stage.publish(&post, &session, &[THINK]), Reply::NotFound);
     assert_eq!(stage.publish(&post, "sess_1", &[THINK]), Reply::NotFound);
     let spoofed = r#"{"summary_normal":"x","producer":{"agent_id":"bank"}}"#.to_owned();
-    assert!(matches!(stage.ask_hub(&post, Command::Start { text: spoofed, key: None }), Reply::Malformed(_)));
+    assert!(matches!(
+        stage.ask_hub(&post, Command::Start { body: spoofed.into(), key: None }),
+        Reply::Malformed(_)
+    ));
     assert_eq!(
-        stage.ask_hub(&listener("ada", &[]), Command::Start { text: "{}".into(), key: None }),
+        stage.ask_hub(&listener("ada", &[]), Command::Start { body: "{}".into(), key: None }),
         Reply::Forbidden
     );
 }

@@ -11,14 +11,14 @@ const OTHER: LineId = LineId(2);
 
 fn start_on(stage: &mut Stage, who: &Principal, line: LineId) -> String {
     let text = r#"{"summary_normal":"Moving money.","localization_hints":{"primary_language":"en"}}"#;
-    let start = Command::Start { text: text.into(), key: None };
+    let start = Command::Start { body: text.into(), key: None };
     let made = json(stage.on(who, line, start));
     text_of(&made, "session_id")
 }
 
 fn ask(session: &str, key: Option<&str>) -> Command {
     let key = key.map(str::to_owned);
-    Command::Ask { session: id(session), text: TRANSFER.into(), clarify: false, key }
+    Command::Ask { session: id(session), body: TRANSFER.into(), clarify: false, key }
 }
 
 fn ask_on(stage: &mut Stage, who: &Principal, line: LineId, session: &str) -> String {
@@ -226,7 +226,7 @@ fn a_turn_that_could_not_be_written_tells_nothing_and_the_line_goes_on() {
     let token = ask_on(&mut stage, &bank, LINE, &session);
     stage.disk.fill(true);
     let text = r#"{"summary_normal":"Another.","localization_hints":{"primary_language":"en"}}"#.to_owned();
-    let start = Command::Start { text, key: None };
+    let start = Command::Start { body: text.into(), key: None };
     assert!(matches!(stage.on(&bank, LINE, start), Reply::Unavailable(_)));
     let at = aaep::Timestamp::from_unix_millis(stage.now).unwrap();
     let text = format!(

@@ -49,7 +49,7 @@ fn request(command: Command) -> Request {
 
 fn start() -> Request {
     let text = r#"{"summary_normal":"Moving money.","localization_hints":{"primary_language":"en"}}"#;
-    request(Command::Start { text: text.to_owned(), key: None })
+    request(Command::Start { body: text.into(), key: None })
 }
 
 fn answers(outputs: &[Output]) -> Vec<RequestId> {

@@ -25,7 +25,7 @@ fn nothing_that_the_hub_says_itself_wants_a_warning() {
     let started = r#"{"urgency":"normal","summary_terse":"Pay.","summary_normal":"Paying.","localization_hints":{"primary_language":"en"}}"#;
     let mut sessions = Vec::new();
     for _ in 0..3 {
-        let command = Command::Start { text: started.to_owned(), key: None };
+        let command = Command::Start { body: started.into(), key: None };
         let made = json(stage.ask_hub(&bank, command));
         sessions.push(text_of(&made, "session_id"));
     }

@@ -104,7 +104,7 @@ async fn a_socket_keeps_its_sessions_alive_and_one_lease_longer() {
     let hub = hub(&Limits::default()).await;
     let mut socket = hub.connect().await;
     let followed = session_of(&call(&mut socket, "session.start", START).await);
-    let made = hub.ask(Command::Start { text: START.to_owned(), key: None }).await;
+    let made = hub.ask(Command::Start { body: START.into(), key: None }).await;
     let left = session_of(&made.to_json().unwrap());
     let lasts = async {
         for _ in 0..3 {
@@ -142,7 +142,7 @@ async fn who_does_not_take_what_it_is_told_is_let_go_and_may_come_back() {
                 let text = format!(
                     r#"{{"action":"Send {number} euro.","consequence":"None.","irreversible":false,"risk_level":"low","timeout_seconds":120,"default_decision":"reject","summary_normal":"May I?"}}"#
                 );
-                hub.ask(Command::Ask { session: session_id(&session), text, clarify: false, key: None })
+                hub.ask(Command::Ask { session: session_id(&session), body: text.into(), clarify: false, key: None })
             });
             let asked = futures_util::future::join_all(asked).await;
             assert!(

@@ -15,7 +15,7 @@ use super::restore::unreadable;
 use super::told::OwnEvent;
 use super::tongues::End;
 use super::{Core, TurnContext, Write};
-use crate::command::{LimitReached, Malformed, Reply};
+use crate::command::{LimitReached, Malformed, Reply, RequestBody};
 use crate::{LineId, Principal};
 
 /// The error code of a session that was ended for its agent.
@@ -54,14 +54,14 @@ impl Core {
     pub(super) fn start(
         &mut self,
         who: &Principal,
-        text: &str,
+        body: &RequestBody,
         key: Option<&str>,
         context: &TurnContext,
     ) -> Reply {
         if !who.speaks() {
             return Reply::Forbidden;
         }
-        let keyed = key.map(|key| (key, Digest::of(text.as_bytes())));
+        let keyed = key.map(|key| (key, Digest::of(body.source().as_bytes())));
         if let Some(answer) = self.remembered(who, keyed.as_ref()) {
             return answer;
         }
@@ -69,7 +69,7 @@ impl Core {
             return LimitReached::Sessions.into();
         }
         let mut tape = Tape::default();
-        let doc = match tape.read(text) {
+        let doc = match body.doc(&mut tape) {
             Ok(doc) if doc.root().kind() == Kind::Object => doc,
             Ok(_) => return Malformed::SessionForm.into(),
             Err(error) => return error.into(),

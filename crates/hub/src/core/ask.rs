@@ -12,7 +12,7 @@ use super::told;
 use super::tongues::{self, End};
 use super::{After, Core, TurnContext, Write};
 use crate::Principal;
-use crate::command::{LimitReached, Malformed, Output, QuestionOutcome, Reply, RequestId};
+use crate::command::{LimitReached, Malformed, Output, QuestionOutcome, Reply, RequestBody, RequestId};
 use crate::compose::SaysoExtension;
 use crate::reply::answer_word;
 
@@ -22,13 +22,14 @@ impl Core {
         &mut self,
         who: &Principal,
         session: &SessionId,
-        text: &str,
+        body: &RequestBody,
         clarify: bool,
         key: Option<&str>,
         context: &TurnContext,
     ) -> Reply {
         let keyed = key.map(|key| {
-            (key, Digest::of_all([session.as_str().as_bytes(), text.as_bytes(), &[u8::from(clarify)]]))
+            let parts = [session.as_str().as_bytes(), body.source().as_bytes(), &[u8::from(clarify)]];
+            (key, Digest::of_all(parts))
         });
         if let Some(answer) = self.remembered(who, keyed.as_ref()) {
             return answer;
@@ -40,7 +41,7 @@ impl Core {
         if !self.asked.has_room(&agent, most, context.now) {
             return LimitReached::QuestionsPerMinute { most }.into();
         }
-        match self.put_question(session, text, clarify, context) {
+        match self.put_question(session, body, clarify, context) {
             Ok((reply_token, deadline)) => {
                 self.asked.take(&agent, 1, most, context.now);
                 let reply = Reply::QuestionOpened { reply_token, deadline };
@@ -54,12 +55,12 @@ impl Core {
     fn put_question(
         &mut self,
         session: &SessionId,
-        text: &str,
+        body: &RequestBody,
         clarify: bool,
         context: &TurnContext,
     ) -> Result<(ReplyToken, UnixMillis), Reply> {
         let mut tape = Tape::default();
-        let doc = tape.read(text)?;
+        let doc = body.doc(&mut tape)?;
         let root = doc.root();
         if root.kind() != Kind::Object {
             return Err(Malformed::QuestionForm.into());

@@ -312,7 +312,7 @@ impl Core {
             Command::SayOver { subscription, message } => {
                 self.say(who, Some(subscription), message, context)?
             }
-            Command::Start { text, key } => self.start(who, text, key.as_deref(), context),
+            Command::Start { body, key } => self.start(who, body, key.as_deref(), context),
             Command::Publish { session, events, key } => {
                 self.publish(who, session, events, key.as_deref(), context)
             }
@@ -322,8 +322,8 @@ impl Core {
                 let output = output::Piece { id, text, language, content_type, complete, stays };
                 self.output(who, session, &output, key.as_deref(), context)
             }
-            Command::Ask { session, text, clarify, key } => {
-                self.ask(who, session, text, *clarify, key.as_deref(), context)
+            Command::Ask { session, body, clarify, key } => {
+                self.ask(who, session, body, *clarify, key.as_deref(), context)
             }
             Command::Wait { session, token, until } => {
                 return Ok(self.wait(id, who, session, token, *until, context));

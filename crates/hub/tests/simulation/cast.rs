@@ -182,7 +182,7 @@ impl World {
             let text = format!(
                 r#"{{"summary_normal":"Moving money.","requested_by":"user:{person}","localization_hints":{{"primary_language":"en"}}}}"#
             );
-            self.ask(&who, Command::Start { text, key: None }, Purpose::Start(at, person));
+            self.ask(&who, Command::Start { body: text.into(), key: None }, Purpose::Start(at, person));
             return;
         };
         let session = talk.id.clone();
@@ -214,7 +214,7 @@ impl World {
                 let purpose = Purpose::Ask(at, session.clone(), amount);
                 self.ask(
                     &who,
-                    Command::Ask { session: id(&session), text, clarify: false, key: None },
+                    Command::Ask { session: id(&session), body: text.into(), clarify: false, key: None },
                     purpose,
                 );
             }
@@ -223,7 +223,7 @@ impl World {
                 let purpose = Purpose::Ask(at, session.clone(), String::new());
                 self.ask(
                     &who,
-                    Command::Ask { session: id(&session), text, clarify: true, key: None },
+                    Command::Ask { session: id(&session), body: text.into(), clarify: true, key: None },
                     purpose,
                 );
             }

@@ -266,7 +266,7 @@ impl Stage {
 
     pub(crate) fn start(&mut self, who: &Principal) -> String {
         let text = r#"{"summary_normal":"Moving money.","requested_by":"user:marisol","localization_hints":{"primary_language":"en"}}"#;
-        let made = json(self.ask_hub(who, Command::Start { text: text.to_owned(), key: None }));
+        let made = json(self.ask_hub(who, Command::Start { body: text.into(), key: None }));
         text_of(&made, "session_id")
     }
 
@@ -276,7 +276,7 @@ impl Stage {
     }
 
     pub(crate) fn confirm(&mut self, who: &Principal, session: &str, text: &str) -> Reply {
-        let command = Command::Ask { session: id(session), text: text.into(), clarify: false, key: None };
+        let command = Command::Ask { session: id(session), body: text.into(), clarify: false, key: None };
         self.ask_hub(who, command)
     }
 

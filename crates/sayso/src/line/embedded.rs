@@ -136,7 +136,7 @@ impl Line for Embedded {
 /// No key: in one process an answer cannot get lost on its way.
 fn command(call: Call) -> Command {
     match call {
-        Call::Start { body } => Command::Start { text: body, key: None },
+        Call::Start { body } => Command::Start { body: body.into(), key: None },
         Call::Events { session, events } => Command::Publish { session, events, key: None },
         Call::Output { session, output_id, text, form, complete, stays } => {
             let output_id = Some(output_id);
@@ -145,7 +145,9 @@ fn command(call: Call) -> Command {
             Command::Output { session, output_id, text, language, content_type, complete, stays, key: None }
         }
         Call::Withdraw { session, token } => Command::Withdraw { session, token },
-        Call::Ask { session, body, clarify } => Command::Ask { session, text: body, clarify, key: None },
+        Call::Ask { session, body, clarify } => {
+            Command::Ask { session, body: body.into(), clarify, key: None }
+        }
     }
 }
 

@@ -58,7 +58,7 @@ impl Kept {
 /// assert_eq!(made.source(), r#"{"type":"call","tool":"fetch"}"#);
 /// assert_eq!(made.type_value().unwrap().text().unwrap(), "call");
 /// ```
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Scribe {
     out: String,
     nodes: Vec<Node>,

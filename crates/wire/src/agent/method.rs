@@ -1,8 +1,8 @@
 //! Which call means what: the names, and what stands in the parameters.
 
-use aaep::json::{Kind, Tape, Value, Writer};
+use aaep::json::{Kind, Scribe, Tape, Value};
 use aaep::{ReplyToken, SessionId};
-use hub::command::Command;
+use hub::command::{Command, RequestBody};
 
 use super::rpc::{Fault, Wish, doubled};
 use crate::server::not_found;
@@ -19,7 +19,7 @@ pub(super) fn command(wish: &Wish) -> Result<Command, Fault> {
         "session.start" => {
             params.check(None)?;
             let key = params.key()?;
-            Ok(Command::Start { text: params.rest(&["idempotency_key"]), key })
+            Ok(Command::Start { body: params.rest(&["idempotency_key"]), key })
         }
         "session.event" => {
             params.check(Some(&["session_id", "event", "events", "idempotency_key"]))?;
@@ -47,8 +47,8 @@ pub(super) fn command(wish: &Wish) -> Result<Command, Fault> {
         method @ ("session.ask" | "session.clarify") => {
             params.check(None)?;
             let (session, key) = (params.session()?, params.key()?);
-            let text = params.rest(&["session_id", "idempotency_key"]);
-            Ok(Command::Ask { session, text, clarify: method == "session.clarify", key })
+            let body = params.rest(&["session_id", "idempotency_key"]);
+            Ok(Command::Ask { session, body, clarify: method == "session.clarify", key })
         }
         "session.withdraw" => {
             params.check(Some(&["session_id", "reply_token"]))?;
@@ -123,16 +123,17 @@ impl Params<'_> {
     }
 
     /// What HTTP has in the body: all but what it has elsewhere.
-    fn rest(&self, but: &[&str]) -> String {
-        let mut writer = Writer::with_capacity(self.0.source().len());
-        writer.open_object();
+    fn rest(&self, but: &[&str]) -> RequestBody {
+        let mut rest = Scribe::default();
+        rest.open_object();
         for (name, value) in self.0.members() {
             if !but.iter().any(|one| name.is(one)) {
-                writer.key(&name.text().unwrap_or_default()).raw(value.source());
+                rest.copy_key(&name);
+                rest.copy(&value);
             }
         }
-        writer.close_object();
-        writer.finish()
+        rest.close_object();
+        RequestBody::Document(Box::new(rest))
     }
 }
 
@@ -157,7 +158,7 @@ mod tests {
             (
                 "session.start",
                 r#"{"summary_normal":"a", "idempotency_key":"k"}"#,
-                r#"Start { text: "{\"summary_normal\":\"a\"}", key: Some("k") }"#,
+                r#"Start { body: "{\"summary_normal\":\"a\"}", key: Some("k") }"#,
             ),
             (
                 "session.event",
@@ -177,7 +178,7 @@ mod tests {
             (
                 "session.clarify",
                 r#"{"session_id":"sess_1","question":"a"}"#,
-                r#"Ask { session: sess_1, text: "{\"question\":\"a\"}", clarify: true, key: None }"#,
+                r#"Ask { session: sess_1, body: "{\"question\":\"a\"}", clarify: true, key: None }"#,
             ),
             (
                 "session.withdraw",

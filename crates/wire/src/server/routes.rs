@@ -100,7 +100,7 @@ async fn routed(server: &Server, head: &Head, body: Vec<u8>, peer: IpAddr) -> Re
         }
         (Method::Post, ["agent", "v1", "sessions"]) => {
             none(head)?;
-            (Command::Start { text: text(body)?, key }, Status::Created)
+            (Command::Start { body: text(body)?.into(), key }, Status::Created)
         }
         (Method::Post, ["agent", "v1", "sessions", session, "events"]) => {
             none(head)?;
@@ -127,8 +127,9 @@ async fn routed(server: &Server, head: &Head, body: Vec<u8>, peer: IpAddr) -> Re
         }
         (Method::Post, ["agent", "v1", "sessions", session, kind @ ("confirmations" | "clarifications")]) => {
             none(head)?;
-            let (text, session, clarify) = (text(body)?, session_id(session)?, *kind == "clarifications");
-            (Command::Ask { session, text, clarify, key }, Status::Created)
+            let (body, session, clarify) =
+                (text(body)?.into(), session_id(session)?, *kind == "clarifications");
+            (Command::Ask { session, body, clarify, key }, Status::Created)
         }
         (Method::Get, ["agent", "v1", "sessions", session, "replies", token]) => {
             let query = query(head, &["wait"])?;
