@@ -1,7 +1,7 @@
 //! What only a WebSocket has; what all wires do is in `tests/wires`.
 
 use testing::hub::Hub;
-use testing::messages::{CAN_REPLY, reply};
+use testing::messages::{CAN_REPLY, close, kind, renegotiate, reply};
 use testing::websocket::{PROTOCOL, Socket};
 use tungstenite::Message;
 
@@ -17,6 +17,33 @@ fn a_binary_frame_that_holds_text_is_taken() {
     socket.0.send(Message::binary(reply(&subscription, &token, "accept").into_bytes())).unwrap();
     let path = format!("/agent/v1/sessions/{session}/replies/{token}?wait=10");
     assert_eq!(client.get(&path).text("decision"), "accept");
+}
+
+/// Over HTTP, too; a message about the terms of no subscription is not taken, whatever it names.
+#[test]
+fn a_malformed_subscription_id_is_answered_like_an_unknown_one() {
+    let hub = Hub::limited(&["--messages-malformed", "2"]);
+    let client = hub.client();
+    let attach = |id: &str| {
+        let reply = client.get(&format!("/aaep/v1/events?subscription_id={id}"));
+        (reply.status, reply.body)
+    };
+    let unknown = format!("sub_{}", "0".repeat(32));
+    let unknown_reply = attach(&unknown);
+    assert_eq!(unknown_reply.0, 404);
+    for malformed in ["sub_a!b", "sub_a%20b", "sub_", "x", "", &format!("sub_{}", "a".repeat(4_000))] {
+        assert_eq!(attach(malformed), unknown_reply, "{malformed}");
+    }
+    for id in [&*unknown, "sub_a!b", "sub_", "x", ""] {
+        for text in [close(id), renegotiate(id, "{}")] {
+            let (mut socket, subscription) = Socket::subscribed(&hub, CAN_REPLY);
+            socket.say(&text);
+            socket.say(&renegotiate(&subscription, "{}"));
+            assert_eq!(kind(&socket.next()), "subscription.accepted", "its own is untouched by {text}");
+            socket.say(&text);
+            assert_eq!(socket.code(), 4004, "{text}");
+        }
+    }
 }
 
 #[test]

@@ -195,6 +195,32 @@ fn a_malformed_session_id_is_answered_like_an_unknown_one() {
 }
 
 #[test]
+fn a_malformed_reply_token_is_answered_like_an_unknown_one() {
+    let hub = Hub::open();
+    let (client, mut agent) = (hub.client(), Agent::open(&hub));
+    let session = agent.start();
+    let token = agent.ask(&session);
+    let http = |token: &str| {
+        let path = format!("/agent/v1/sessions/{session}/replies/{token}");
+        [("GET", &*path), ("GET", &format!("{path}?wait=60")), ("DELETE", &path)].map(|(method, path)| {
+            let reply = client.send(method, path, "");
+            (reply.status, reply.body)
+        })
+    };
+    let mut socket =
+        |token: &str| agent.error("session.withdraw", &json!({"session_id": session, "reply_token": token}));
+    let unknown = format!("rpl_{}", "0".repeat(32));
+    let (unknown_http, unknown_socket) = (http(&unknown), socket(&unknown));
+    assert!(unknown_http.iter().all(|(status, _)| *status == 404), "{unknown_http:?}");
+    assert_eq!(unknown_socket["code"], -32004);
+    let too_long = format!("rpl_{}", "a".repeat(4_000));
+    for malformed in ["rpl_a!b", "rpl_a%20b", "rpl_", "x", &token.to_uppercase(), &too_long] {
+        assert_eq!(http(malformed), unknown_http, "{malformed}");
+        assert_eq!(socket(malformed), unknown_socket, "{malformed}");
+    }
+}
+
+#[test]
 fn it_is_a_websocket_like_any_other() {
     let hub = Hub::open();
     let own = format!("http://{}", hub.address);
