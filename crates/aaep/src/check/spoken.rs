@@ -8,7 +8,7 @@ use unicode_normalization::{IsNormalized, is_nfc_quick};
 use super::path::Path;
 use crate::json::Value;
 use crate::rule::{self, Findings};
-use crate::secret::{self, find_secrets};
+use crate::secret::{self, next_secret};
 use seal::Timestamp;
 
 /// What has been heard so far of one event.
@@ -41,7 +41,7 @@ pub(super) fn check(
         unusual(&text, path, heard, findings);
     }
     if signs.secret
-        && let Some(secret) = find_secrets(&text).next()
+        && let Some(secret) = next_secret(&text, 0)
     {
         let rule = match name {
             "args_summary" => rule::SECRET_IN_ARGS,

@@ -7,7 +7,10 @@ use super::before;
 
 /// The card number that begins with the digit at this byte, with all that overlap it or follow it directly.
 pub(super) fn card_number(text: &str, at: usize) -> Option<Range<usize>> {
-    if !begins_number(text, at) {
+    let length = group_length(text, at);
+    let may_continue = length == 1 || length >= 4;
+    let may_be_card = length >= SHORTEST || may_continue && next_group(text, at).is_some();
+    if !may_be_card || !begins_number(text, at) {
         return None;
     }
     let mut end = longest(text, at)?;
@@ -62,11 +65,15 @@ fn longest(text: &str, at: usize) -> Option<usize> {
     }
 }
 
+/// No issuer gives fewer digits.
+const SHORTEST: usize = 13;
+
 /// No issuer gives more digits.
 const LONGEST: usize = 19;
 
 fn group_length(text: &str, at: usize) -> usize {
-    text.bytes().skip(at).take(LONGEST + 1).take_while(u8::is_ascii_digit).count()
+    let rest = text.as_bytes().get(at..).unwrap_or_default();
+    rest.iter().take(LONGEST + 1).take_while(|byte| byte.is_ascii_digit()).count()
 }
 
 /// The group of digits that follows the one at this byte, behind one blank or hyphen.

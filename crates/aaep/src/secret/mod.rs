@@ -69,19 +69,46 @@ impl fmt::Display for SecretKind {
 /// assert_eq!(find_secrets("Order 1763290000123456789 has shipped.").next(), None);
 /// ```
 pub fn find_secrets(text: &str) -> impl Iterator<Item = Secret> {
-    let end = if Signs::of(text.as_bytes()).secret() { text.len() } else { 0 };
-    let mut at = 0;
+    let mut at = if Signs::of(text.as_bytes()).secret() { 0 } else { text.len() };
     std::iter::from_fn(move || {
-        while at < end {
-            let found = secret_at(text, at);
-            at = found.as_ref().map_or(at + 1, |secret| secret.range.end);
-            if found.is_some() {
-                return found;
-            }
-        }
-        None
+        let found = next_secret(text, at);
+        at = found.as_ref().map_or(text.len(), |secret| secret.range.end);
+        found
     })
 }
+
+/// The first secret from this byte on. A letter or digit within a word leads to none, so only the first of each is looked at.
+pub(crate) fn next_secret(text: &str, mut at: usize) -> Option<Secret> {
+    let bytes = text.as_bytes();
+    let is_word = |at: usize| bytes.get(at).is_some_and(|byte| IS_WORD[usize::from(*byte)]);
+    while let Some(byte) = bytes.get(at) {
+        if is_word(at) {
+            if let Some(secret) = secret_at(text, at) {
+                return Some(secret);
+            }
+            while is_word(at + 1) {
+                at += 1;
+            }
+        } else if matches!(byte, b':' | b'-')
+            && let Some(secret) = secret_at(text, at)
+        {
+            return Some(secret);
+        }
+        at += 1;
+    }
+    None
+}
+
+/// Whether a byte is an ASCII letter or digit: looked up, because this is asked of every byte of most texts.
+static IS_WORD: [bool; 256] = {
+    let mut is_word = [false; 256];
+    let mut byte = 0_u8;
+    while byte < 128 {
+        is_word[byte as usize] = byte.is_ascii_alphanumeric();
+        byte += 1;
+    }
+    is_word
+};
 
 /// The secret that the character at this byte leads to; its range may begin later.
 fn secret_at(text: &str, at: usize) -> Option<Secret> {

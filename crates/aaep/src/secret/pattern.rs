@@ -104,6 +104,8 @@ const STATUS_WORDS: [&str; 44] = [
 ];
 
 pub(super) const BEARER: &str = "bearer";
+/// The first characters of a JSON object in base64url.
+const WEB_TOKEN: &str = "eyJ";
 pub(super) const PEM: &str = "-----BEGIN ";
 const PEM_END: &str = "-----END ";
 
@@ -112,20 +114,60 @@ const DECIDING: usize = 512;
 
 /// The secret that begins with the word at this byte.
 pub(super) fn word(text: &str, at: usize) -> Option<(SecretKind, Range<usize>)> {
+    if !may_begin(text.as_bytes().get(at..)?) {
+        return None;
+    }
+    let rest = text.get(at..)?;
     let before = before(text, at);
     if before.is_some_and(char::is_alphanumeric) {
         return None;
     }
-    let rest = text.get(at..)?;
-    // Nearly every word is settled by its first letter.
-    match rest.bytes().next()?.to_ascii_lowercase() {
-        b'a' | b'c' | b'g' | b'h' | b'n' | b'p' | b'r' | b's' | b't' | b'w' | b'x' => key(rest)
+    match rest.bytes().next()? {
+        b'B' | b'b' => bearer(rest).map(|range| (SecretKind::BearerToken, range)),
+        b'e' => web_token(rest).map(|range| (SecretKind::SignedToken, range)),
+        _ => key(rest)
             .map(|range| (SecretKind::ApiKey, range))
             .or_else(|| assigned(rest, before).map(|range| (SecretKind::Password, range))),
-        b'b' => bearer(rest).map(|range| (SecretKind::BearerToken, range)),
-        b'e' => web_token(rest).map(|range| (SecretKind::SignedToken, range)),
-        _ => None,
     }
+}
+
+/// For the first three bytes of a word: the entries of the table, one bit each, that have this byte there. Of a byte, the
+/// five bits count that are the same for small and capital letters.
+const STARTS: [[u64; 32]; 3] = {
+    let mut starts = [[0; 32]; 3];
+    let (mut list, mut entry) = (0, 0);
+    while list < NAMES.len() {
+        let mut at = 0;
+        while at < NAMES[list].len() {
+            add_start(&mut starts, entry, NAMES[list][at]);
+            (at, entry) = (at + 1, entry + 1);
+        }
+        list += 1;
+    }
+    let mut at = 0;
+    while at < KEY_PREFIXES.len() {
+        add_start(&mut starts, entry, KEY_PREFIXES[at].0);
+        (at, entry) = (at + 1, entry + 1);
+    }
+    starts
+};
+
+/// The entries of the table that are no key prefixes.
+const NAMES: [&[&str]; 3] = [&PASSWORD_NAMES, &KEY_NAMES, &[TOKEN_NAME, BEARER, WEB_TOKEN]];
+
+const fn add_start(starts: &mut [[u64; 32]; 3], entry: usize, word: &str) {
+    let mut at = 0;
+    while at < starts.len() {
+        starts[at][(word.as_bytes()[at] & 31) as usize] |= 1 << entry;
+        at += 1;
+    }
+}
+
+/// Whether an entry of the table may begin with these bytes. Nearly every word is settled by this.
+fn may_begin(word: &[u8]) -> bool {
+    let [first, second, third, ..] = word else { return false };
+    let [firsts, seconds, thirds] = &STARTS;
+    firsts[usize::from(first & 31)] & seconds[usize::from(second & 31)] & thirds[usize::from(third & 31)] != 0
 }
 
 /// How many bytes of the text are of that kind, from its start.
@@ -161,7 +203,7 @@ fn key(rest: &str) -> Option<Range<usize>> {
 
 /// At least two parts of base64url, the first of which is a JSON object and so begins with `eyJ`.
 fn web_token(rest: &str) -> Option<Range<usize>> {
-    if !rest.starts_with("eyJ") {
+    if !rest.starts_with(WEB_TOKEN) {
         return None;
     }
     let is_part = |byte| is_token(byte) || byte == b'.';
@@ -187,10 +229,9 @@ fn bearer(rest: &str) -> Option<Range<usize>> {
 
 /// What follows a word, in whatever case it is written.
 fn strip_word<'t>(rest: &'t str, word: &str) -> Option<&'t str> {
-    let found = rest.get(..word.len())?;
+    rest.as_bytes().get(..word.len()).filter(|found| found.eq_ignore_ascii_case(word.as_bytes()))?;
     let after = rest.get(word.len()..)?;
-    let ends = after.chars().next().is_none_or(|next| !next.is_alphanumeric());
-    (found.eq_ignore_ascii_case(word) && ends).then_some(after)
+    after.chars().next().is_none_or(|next| !next.is_alphanumeric()).then_some(after)
 }
 
 /// `password: …`, `api_key = "…"`

@@ -245,6 +245,18 @@ proptest! {
         prop_assert_eq!(is_refused(&text), find_secrets(&text).next().is_some(), "{}", text);
     }
 
+    /// Bytes that the search leaves out begin no secret.
+    #[test]
+    fn the_search_finds_what_a_look_at_every_byte_finds(text in TEXTS) {
+        let (mut every, mut at) = (Vec::new(), 0);
+        while at < text.len() {
+            let found = secret_at(&text, at);
+            at = found.as_ref().map_or(at + 1, |secret| secret.range.end);
+            every.extend(found);
+        }
+        prop_assert_eq!(find_secrets(&text).collect::<Vec<_>>(), every, "{}", text);
+    }
+
     /// No secret is without a sign: a text that has none need not be searched.
     #[test]
     fn every_secret_has_a_sign(text in TEXTS) {
