@@ -1,5 +1,4 @@
-//! All tests of the crate but those that need a process of their own: `redaction_log` sets the process's logger, and
-//! `does_not_compile` is left out where `rig` is built.
+//! All tests of the crate but `redaction_log`, which sets the process's logger and so needs a process of its own.
 
 #![cfg(feature = "embedded")]
 #![allow(

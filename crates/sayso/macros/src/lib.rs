@@ -17,7 +17,7 @@ use proc_macro::TokenStream;
 /// The author writes the function, and nothing else. Whoever calls it gets `Result<T, CallError<E>>` where the function itself
 /// returns `Result<T, E>`.
 ///
-/// ```
+/// ```no_run
 /// # #[derive(Debug)] struct Bank;
 /// # impl std::fmt::Display for Bank {
 /// #     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result { f.write_str("the bank is closed") }
@@ -35,7 +35,7 @@ use proc_macro::TokenStream;
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), sayso::Error> {
-/// # let hub = sayso::Hub::embedded().open()?;
+/// # let hub = sayso::Hub::connect("http://127.0.0.1:8787").open().await?;
 /// let session = hub.session("Pay Ben.").start().await?;
 /// match sayso::within(&session, transfer("checking", "Ben", 5)).await {
 ///     Ok(receipt) => session.finish(format!("Paid; the receipt is {receipt}.")).await,
