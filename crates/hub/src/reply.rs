@@ -1,5 +1,8 @@
-//! What the hub answers, as types. The JSON form is written at the edges only: for a connection, and for a journal that
-//! remembers the reply to an idempotency key.
+//! What the hub answers, as types, and the one JSON form of a reply.
+//!
+//! The form stands here and not in `wire`, because the journal stores it: a request that is repeated with its idempotency key
+//! gets the same text again, also from a later version of the hub. Nothing inside the process reads it but
+//! `Reply::from_journal`.
 
 use std::fmt;
 use std::sync::Arc;
@@ -76,7 +79,7 @@ pub enum Reply {
 }
 
 impl Reply {
-    /// The body that says so; none for a failure, and where there is nothing to say.
+    /// Writes the body that says so; none for a failure, and where there is nothing to say.
     pub fn to_json(&self) -> Option<String> {
         let mut writer = Writer::default();
         writer.open_object();

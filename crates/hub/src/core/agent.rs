@@ -305,16 +305,16 @@ fn producer(root: &Value<'_>, who: &Principal) -> Option<(Arc<str>, Kept)> {
         return if allowed { Some((Arc::from(&*agent), Kept::read(named.source()).ok()?)) } else { None };
     }
     let agent: Arc<str> = who.agent_id.clone().unwrap_or_else(|| "local".into());
-    let mut writer = Writer::default();
-    writer.open_object();
-    writer.key("agent_id");
-    writer.text(&agent);
+    let mut producer = Scribe::default();
+    producer.open_object();
+    producer.key("agent_id");
+    producer.text(&agent);
     for (name, value) in named.iter().flat_map(Value::members) {
-        writer.key(&name.text().unwrap_or_default());
-        writer.raw(value.source());
+        producer.copy_key(&name);
+        producer.copy(&value);
     }
-    writer.close_object();
-    Some((agent, Kept::read(&writer.finish()).ok()?))
+    producer.close_object();
+    Some((agent, Kept::of(&producer.doc().ok()?)))
 }
 
 /// The event that starts a session: the request, without what is the hub's.

@@ -3,7 +3,7 @@
 //! A subscription that is over cannot be come back to (C-C17). Whoever makes a new one says after which event it goes on, and
 //! the answer says whether that event is still known.
 
-use aaep::json::{Raw, Tape, Value, Writer};
+use aaep::json::{Raw, Scribe, Tape, Value};
 use aaep::message::Capabilities;
 
 /// The prefix of what is asked of this hub alone.
@@ -39,19 +39,19 @@ impl Onward {
         if *self == Self::default() {
             return;
         }
-        let mut writer = Writer::default();
-        writer.open_object();
+        let mut granted = Scribe::default();
+        granted.open_object();
         if self.places {
-            writer.key("places");
-            writer.boolean(true);
+            granted.key("places");
+            granted.boolean(true);
         }
         if let Some(after) = &self.after {
-            writer.key("after");
-            writer.text(after);
+            granted.key("after");
+            granted.text(after);
         }
-        writer.close_object();
-        if let Ok(granted) = Raw::parse(&writer.finish()) {
-            honored.other.set(PREFIX, granted);
+        granted.close_object();
+        if let Ok(granted) = granted.doc() {
+            honored.other.set(PREFIX, Raw::of(&granted.root()));
         }
     }
 }

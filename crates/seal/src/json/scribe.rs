@@ -23,9 +23,12 @@ impl Kept {
     /// assert_eq!(kept.doc().root().member("agent_id").unwrap().text().unwrap(), "bank");
     /// ```
     pub fn read(text: &str) -> Result<Self, SyntaxError> {
-        let mut tape = Tape::default();
-        let Doc { nodes, marks, .. } = tape.read(text)?;
-        Ok(Self { text: text.into(), nodes: nodes.into(), marks })
+        Ok(Self::of(&Tape::default().read(text)?))
+    }
+
+    /// Keeps a document that has been read, or written with its tape.
+    pub fn of(doc: &Doc<'_>) -> Self {
+        Self { text: doc.text.into(), nodes: doc.nodes.into(), marks: doc.marks }
     }
 
     /// What was read.

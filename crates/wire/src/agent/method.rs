@@ -1,21 +1,19 @@
 //! Which call means what: the names, and what stands in the parameters.
 
-use aaep::json::{Kind, Scribe, Tape, Value};
+use aaep::json::{Kind, Scribe, Value};
 use aaep::{ReplyToken, SessionId};
 use hub::command::{Command, RequestBody};
 
-use super::rpc::{Fault, Wish, doubled};
+use super::rpc::{Fault, doubled};
 use crate::server::not_found;
 
 /// No key is longer, in bytes.
 const LONGEST_KEY: usize = 1024;
 
 /// What the hub is asked.
-pub(super) fn command(wish: &Wish) -> Result<Command, Fault> {
-    let mut tape = Tape::default();
-    let doc = tape.read(&wish.params).map_err(|error| Fault::params(&format!("not JSON: {error}")))?;
-    let params = Params(doc.root());
-    match wish.method.as_str() {
+pub(super) fn command(method: &str, params: Option<Value<'_>>) -> Result<Command, Fault> {
+    let params = Params(params);
+    match method {
         "session.start" => {
             params.check(None)?;
             let key = params.key()?;
@@ -65,19 +63,21 @@ pub(super) fn command(wish: &Wish) -> Result<Command, Fault> {
     }
 }
 
-struct Params<'d>(Value<'d>);
+/// The parameters, if there are any.
+struct Params<'d>(Option<Value<'d>>);
 
-impl Params<'_> {
+impl<'d> Params<'d> {
     /// Named, each once, and if not all are taken then these only.
     fn check(&self, known: Option<&[&str]>) -> Result<(), Fault> {
-        if self.0.kind() != Kind::Object {
+        let Some(params) = &self.0 else { return Ok(()) };
+        if params.kind() != Kind::Object {
             return Err(Fault::params("params are an object: they are given by name."));
         }
-        if let Some(name) = doubled(&self.0) {
+        if let Some(name) = doubled(params) {
             return Err(Fault::params(&format!("{name:?} stands twice.")));
         }
         let strange = |name: &Value<'_>| known.is_some_and(|known| !known.iter().any(|one| name.is(one)));
-        match self.0.members().find(|(name, _)| strange(name)) {
+        match params.members().find(|(name, _)| strange(name)) {
             Some((name, _)) => {
                 let name: String = name.text().unwrap_or_default().chars().take(64).collect();
                 Err(Fault::params(&format!("the parameter {name:?} is not known here.")))
@@ -86,13 +86,17 @@ impl Params<'_> {
         }
     }
 
+    fn member(&self, name: &str) -> Option<Value<'d>> {
+        self.0?.member(name)
+    }
+
     fn text(&self, name: &str) -> Result<Option<String>, Fault> {
-        let Some(value) = self.0.member(name) else { return Ok(None) };
+        let Some(value) = self.member(name) else { return Ok(None) };
         value.text().map(|text| Some(text.into_owned())).ok_or_else(|| wrong(name, "a string"))
     }
 
     fn flag(&self, name: &str) -> Result<bool, Fault> {
-        let Some(value) = self.0.member(name) else { return Ok(false) };
+        let Some(value) = self.member(name) else { return Ok(false) };
         value.boolean().ok_or_else(|| wrong(name, "true or false"))
     }
 
@@ -112,7 +116,7 @@ impl Params<'_> {
     }
 
     fn events(&self) -> Result<Vec<String>, Fault> {
-        match (self.0.member("event"), self.0.member("events")) {
+        match (self.member("event"), self.member("events")) {
             (Some(event), None) => Ok(vec![event.source().to_owned()]),
             (None, Some(events)) if events.kind() == Kind::Array => {
                 Ok(events.items().map(|event| event.source().to_owned()).collect())
@@ -126,7 +130,7 @@ impl Params<'_> {
     fn rest(&self, but: &[&str]) -> RequestBody {
         let mut rest = Scribe::default();
         rest.open_object();
-        for (name, value) in self.0.members() {
+        for (name, value) in self.0.iter().flat_map(Value::members) {
             if !but.iter().any(|one| name.is(one)) {
                 rest.copy_key(&name);
                 rest.copy(&value);
@@ -146,7 +150,8 @@ mod tests {
     use super::*;
 
     fn asked(method: &str, params: &str) -> String {
-        match command(&Wish { method: method.to_owned(), params: params.to_owned() }) {
+        let params = aaep::json::Kept::read(params).unwrap();
+        match command(method, Some(params.doc().root())) {
             Ok(command) => format!("{command:?}"),
             Err(fault) => fault.answer(None),
         }

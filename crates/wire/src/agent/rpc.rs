@@ -1,9 +1,12 @@
 //! JSON-RPC 2.0: calls in, answers and notifications out.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 
 use aaep::json::{Kind, Tape, Value};
+use hub::command::Command;
 
+use super::method::command;
 use crate::http::{Response, Status};
 use crate::json_rpc::{self, NULL};
 
@@ -20,15 +23,8 @@ pub(super) enum Message {
 pub(super) struct Call {
     /// Its name, as JSON. A notification has none, and no answer.
     pub(super) id: Option<String>,
-    pub(super) wish: Result<Wish, Fault>,
-}
-
-/// What is called, and with what.
-#[derive(Debug)]
-pub(super) struct Wish {
-    pub(super) method: String,
-    /// An object, as JSON.
-    pub(super) params: String,
+    /// What the hub is asked.
+    pub(super) command: Result<Command, Fault>,
 }
 
 /// Why something is refused: a code of JSON-RPC, and the problem that HTTP would answer.
@@ -78,10 +74,7 @@ impl Fault {
     /// The answer that says so.
     pub(super) fn answer(&self, id: Option<&str>) -> String {
         let data = String::from_utf8_lossy(self.problem.content());
-        let mut tape = Tape::default();
-        let title =
-            tape.read(&data).ok().and_then(|doc| Some(doc.root().member("title")?.text()?.into_owned()));
-        let title = title.as_deref().unwrap_or("It cannot be done.");
+        let title = self.problem.title.as_deref().unwrap_or("It cannot be done.");
         let data = if data.is_empty() { NULL } else { &*data };
         let error = json_rpc::error(self.code, title, Some(data));
         json_rpc::message(&[("id", id.unwrap_or(NULL)), ("error", &error)])
@@ -120,24 +113,24 @@ pub(super) fn read(text: &str, most: usize) -> Result<Message, Fault> {
 
 fn call(value: &Value<'_>) -> Call {
     if value.kind() != Kind::Object {
-        return Call { id: Some(NULL.to_owned()), wish: Err(Fault::request("A call is a JSON object.")) };
+        return Call { id: Some(NULL.to_owned()), command: Err(Fault::request("A call is a JSON object.")) };
     }
     let id = value.member("id");
     let named = id.as_ref().is_some_and(json_rpc::is_id);
-    let wish = wish(value).and_then(|wish| match id {
+    let called = method_and_params(value).and_then(|called| match id {
         Some(_) if !named => Err(Fault::request("An id is a string, a number or null.")),
-        _ => Ok(wish),
+        _ => Ok(called),
     });
-    let id = match (id, &wish) {
+    let id = match (id, &called) {
         (Some(id), _) if named => Some(id.source().to_owned()),
         // What is no call is told so, with or without a name.
         (_, Err(_)) => Some(NULL.to_owned()),
         _ => None,
     };
-    Call { id, wish }
+    Call { id, command: called.and_then(|(method, params)| command(&method, params)) }
 }
 
-fn wish(value: &Value<'_>) -> Result<Wish, Fault> {
+fn method_and_params<'d>(value: &Value<'d>) -> Result<(Cow<'d, str>, Option<Value<'d>>), Fault> {
     if let Some(name) = doubled(value) {
         return Err(Fault::request(&format!("{name:?} stands twice.")));
     }
@@ -147,12 +140,11 @@ fn wish(value: &Value<'_>) -> Result<Wish, Fault> {
     let Some(method) = value.member("method").and_then(|method| method.text()) else {
         return Err(Fault::request("A call names its method."));
     };
-    let params = match value.member("params") {
-        None => "{}",
-        Some(params) if matches!(params.kind(), Kind::Object | Kind::Array) => params.source(),
-        Some(_) => return Err(Fault::request("params are an object.")),
-    };
-    Ok(Wish { method: method.into_owned(), params: params.to_owned() })
+    let params = value.member("params");
+    if params.is_some_and(|params| !matches!(params.kind(), Kind::Object | Kind::Array)) {
+        return Err(Fault::request("params are an object."));
+    }
+    Ok((method, params))
 }
 
 /// A name that stands twice among the members of an object.
@@ -170,7 +162,7 @@ mod tests {
     fn answer(text: &str) -> String {
         match read(text, 3) {
             Err(fault) => fault.answer(None),
-            Ok(Message::One(Call { id, wish: Err(fault) })) => fault.answer(id.as_deref()),
+            Ok(Message::One(Call { id, command: Err(fault) })) => fault.answer(id.as_deref()),
             Ok(other) => format!("{other:?}"),
         }
     }
@@ -205,21 +197,24 @@ mod tests {
     #[test]
     fn names_come_back_as_they_were_and_notifications_have_none() {
         for id in ["1", "1.50", "null", r#""\u0041""#] {
-            let text = format!(r#"{{"jsonrpc":"2.0","method":"a","id":{id}}}"#);
-            let Ok(Message::One(Call { id: Some(read), wish: Ok(_) })) = read(&text, 3) else {
+            let text = format!(r#"{{"jsonrpc":"2.0","method":"session.start","id":{id}}}"#);
+            let Ok(Message::One(Call { id: Some(read), command: Ok(_) })) = read(&text, 3) else {
                 panic!("{text}")
             };
             assert_eq!(read, id);
         }
-        let Ok(Message::One(call)) = read(r#"{"jsonrpc":"2.0","method":"a"}"#, 3) else { panic!() };
-        assert!(call.id.is_none() && call.wish.is_ok());
+        for (method, is_known) in [("session.start", true), ("a", false)] {
+            let text = format!(r#"{{"jsonrpc":"2.0","method":"{method}"}}"#);
+            let Ok(Message::One(call)) = read(&text, 3) else { panic!("{text}") };
+            assert_eq!((call.id, call.command.is_ok()), (None, is_known));
+        }
     }
 
     #[test]
     fn a_batch_is_its_calls_one_by_one() {
-        let text = r#"[{"jsonrpc":"2.0","method":"a","id":1},7,{"jsonrpc":"2.0","method":"b"}]"#;
+        let text = r#"[{"jsonrpc":"2.0","method":"session.start","id":1},7,{"jsonrpc":"2.0","method":"session.start"}]"#;
         let Ok(Message::Batch(calls)) = read(text, 3) else { panic!() };
-        let ids: Vec<_> = calls.iter().map(|call| (call.id.as_deref(), call.wish.is_ok())).collect();
+        let ids: Vec<_> = calls.iter().map(|call| (call.id.as_deref(), call.command.is_ok())).collect();
         assert_eq!(ids, [(Some("1"), true), (Some("null"), false), (None, true)]);
     }
 }

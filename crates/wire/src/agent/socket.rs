@@ -10,7 +10,6 @@ use hub::{Principal, Role};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::{Instant, timeout, timeout_at};
 
-use super::method;
 use super::rpc::{self, Call, Fault, Message};
 use crate::http::{Head, Response, Status};
 use crate::listener::websocket::{accept_key, switch};
@@ -161,8 +160,8 @@ impl Talk {
         };
         let mut answers = Vec::new();
         let mut asked = Vec::new();
-        for Call { id, wish } in calls {
-            match wish.and_then(|wish| method::command(&wish)) {
+        for Call { id, command } in calls {
+            match command {
                 Ok(command) => {
                     asked.push((self.line.ask(&self.who, command).ok_or(Ending::Gone)?, id));
                 }

@@ -71,12 +71,14 @@ pub struct Response {
     pub status: Status,
     headers: Vec<(&'static str, String)>,
     body: Vec<u8>,
+    /// What is wrong, in a problem.
+    pub(crate) title: Option<Box<str>>,
 }
 
 impl Response {
     /// An answer without a body.
     pub fn new(status: Status) -> Self {
-        Self { status, headers: Vec::new(), body: Vec::new() }
+        Self { status, headers: Vec::new(), body: Vec::new(), title: None }
     }
 
     /// With a body of that media type.
@@ -117,7 +119,8 @@ impl Response {
         writer.key("status").integer(i64::from(status.line().0));
         more(&mut writer);
         writer.close_object();
-        Self::new(status).body("application/problem+json", writer.finish())
+        let problem = Self { title: Some(title.into()), ..Self::new(status) };
+        problem.body("application/problem+json", writer.finish())
     }
 
     /// The bytes to send. To a HEAD request, without the body.
