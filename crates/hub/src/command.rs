@@ -2,7 +2,7 @@
 
 use aaep::consent::{Ignored, Said};
 use aaep::json::{Doc, Scribe, SyntaxError, Tape};
-use aaep::message::{Message, SubscriptionRenegotiate};
+use aaep::message::{Message, SubscriptionRenegotiate, SubscriptionRequest};
 use aaep::{ReplyToken, SessionId, SubscriptionId, UnixMillis};
 
 use crate::delivery::Frame;
@@ -19,8 +19,8 @@ pub struct RequestId(pub u64);
 pub enum Command {
     /// A `subscription.request`.
     Subscribe {
-        /// The message.
-        text: String,
+        /// The message; none if it is malformed.
+        request: Option<Box<SubscriptionRequest>>,
     },
     /// A connection begins to listen on a subscription.
     Attach {
@@ -152,6 +152,15 @@ pub enum Command {
 }
 
 impl Command {
+    /// Asks for a subscription by this message.
+    pub fn subscribe(message: Option<Message>) -> Self {
+        let request = match message {
+            Some(Message::SubscriptionRequest(request)) => Some(Box::new(request)),
+            _ => None,
+        };
+        Self::Subscribe { request }
+    }
+
     /// Whether it is told and not asked: nobody waits for an answer.
     pub(crate) fn is_quiet(&self) -> bool {
         matches!(self, Self::Detached { .. } | Self::Forget { .. } | Self::HungUp { .. })

@@ -90,8 +90,8 @@ fn t4_floods_are_capped() {
     }
     let text =
         r#"{"type":"subscription.request","aaep_version":"1.0.0","subscriber_id":"ear","capabilities":{}}"#;
-    let subscribe = Command::Subscribe { text: text.to_owned() };
-    assert!(matches!(stage.ask_hub(&ada, subscribe), Reply::LimitReached(_)));
+    let request = subscribe(text);
+    assert!(matches!(stage.ask_hub(&ada, request), Reply::LimitReached(_)));
 
     let session = stage.start(&bank);
     stage.start(&bank);
@@ -160,8 +160,8 @@ fn t4_nobody_takes_all_subscriptions() {
     let (closed, _) = stage.listener(&eve, REPLIES);
     let text =
         r#"{"type":"subscription.request","aaep_version":"1.0.0","subscriber_id":"ear","capabilities":{}}"#;
-    let subscribe = Command::Subscribe { text: text.to_owned() };
-    let refused = stage.ask_hub(&eve, subscribe.clone());
+    let request = subscribe(text);
+    let refused = stage.ask_hub(&eve, request.clone());
     let json = json(refused);
     assert_eq!(text_of(&json, "reason_code"), "rate_limit");
     assert!(text_of(&json, "reason_message").contains("too many subscriptions"), "{json}");
@@ -169,7 +169,7 @@ fn t4_nobody_takes_all_subscriptions() {
     let text = format!(r#"{{"type":"subscription.close","subscription_id":"{closed}"}}"#);
     assert_eq!(stage.ask_hub(&eve, say(&text)), Reply::Done);
     stage.subscribe(&eve, REPLIES);
-    assert!(matches!(stage.ask_hub(&eve, subscribe), Reply::SubscriptionRejected(_)));
+    assert!(matches!(stage.ask_hub(&eve, request), Reply::SubscriptionRejected(_)));
 }
 
 #[test]
@@ -285,8 +285,8 @@ fn t6_who_is_let_in_as_something_is_nothing_else() {
     let (mut stage, ..) = asked();
     let text =
         r#"{"type":"subscription.request","aaep_version":"1.0.0","subscriber_id":"ear","capabilities":{}}"#;
-    let subscribe = Command::Subscribe { text: text.to_owned() };
-    assert_eq!(stage.ask_hub(&agent("bank"), subscribe), Reply::Forbidden);
+    let request = subscribe(text);
+    assert_eq!(stage.ask_hub(&agent("bank"), request), Reply::Forbidden);
     let start = Command::Start { body: r#"{"summary_normal":"x"}"#.into(), key: None };
     assert_eq!(stage.ask_hub(&listener("ada", &[]), start), Reply::Forbidden);
     let as_bank = r#"{"summary_normal":"x","producer":{"agent_id":"bank"}}"#.to_owned();

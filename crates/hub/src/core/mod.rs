@@ -292,7 +292,7 @@ impl Core {
         }
         Ok(Some(match command {
             Command::Know { principals } => self.know(principals, context),
-            Command::Subscribe { text } => self.subscribe(who, text, context),
+            Command::Subscribe { request } => self.subscribe(who, request.as_deref(), context),
             Command::Attach { subscription, last_event_id, listener } => {
                 let since = last_event_id.clone().map_or(Since::Now, Since::Event);
                 self.attach(who, subscription, since, *listener, context)

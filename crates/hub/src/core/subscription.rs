@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use aaep::SubscriptionId;
 use aaep::json::Writer;
-use aaep::message::{Message, ReasonCode, SubscriptionRejected};
+use aaep::message::{ReasonCode, SubscriptionRejected, SubscriptionRequest};
 use aaep::negotiate::{Offer, Terms, answer};
 use aaep::shape::Wants;
 use seal::{Digest, UnixMillis};
@@ -50,13 +50,16 @@ const MOST_BEFORE: usize = 4;
 
 impl Core {
     /// `POST /aaep/v1/subscriptions`
-    pub(super) fn subscribe(&mut self, who: &Principal, text: &str, context: &TurnContext) -> Reply {
+    pub(super) fn subscribe(
+        &mut self,
+        who: &Principal,
+        request: Option<&SubscriptionRequest>,
+        context: &TurnContext,
+    ) -> Reply {
         if !who.role.hears() {
             return Reply::Forbidden;
         }
-        let Some(Message::SubscriptionRequest(mut request)) = Message::parse(text) else {
-            return Malformed::SubscriptionRequest.into();
-        };
+        let Some(mut request) = request.cloned() else { return Malformed::SubscriptionRequest.into() };
         if self.subscriptions.len() >= self.limits.subscriptions {
             return LimitReached::Subscriptions.into();
         }

@@ -5,7 +5,7 @@ use hub::command::Command;
 
 use crate::simulation::ear::Ear;
 use crate::simulation::world::{Agent, LIMITS, Purpose, World};
-use crate::support::{agent, id, listener, observer, say};
+use crate::support::{agent, id, listener, observer, say, subscribe};
 
 const PEOPLE: [&str; 2] = ["marisol", "jonas"];
 const SCOPES: [&[&str]; 4] =
@@ -54,7 +54,7 @@ impl World {
             let text = format!(
                 r#"{{"type":"subscription.request","aaep_version":"1.0.0","subscriber_id":"ear","capabilities":{capabilities}}}"#
             );
-            self.ask(&who, Command::Subscribe { text }, Purpose::Subscribe(at));
+            self.ask(&who, subscribe(&text), Purpose::Subscribe(at));
             return;
         };
         let Some(line) = ear.line.as_ref().map(|line| line.id) else {

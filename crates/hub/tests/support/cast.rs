@@ -42,6 +42,11 @@ pub(crate) fn id<T: FromStr<Err: Debug>>(text: &str) -> T {
     text.parse().unwrap()
 }
 
+/// A request for a subscription.
+pub(crate) fn subscribe(text: &str) -> Command {
+    Command::subscribe(aaep::message::Message::parse(text))
+}
+
 /// A message of a listener.
 pub(crate) fn say(text: &str) -> Command {
     Command::Say { message: SubscriberMessage::parse(text) }

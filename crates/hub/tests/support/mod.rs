@@ -17,7 +17,7 @@ use seal::UnixMillis;
 use testing::random;
 
 pub(crate) use cast::{
-    REPLIES, THINK, TRANSFER, agent, call, id, json, listener, observer, say, text_of, types,
+    REPLIES, THINK, TRANSFER, agent, call, id, json, listener, observer, say, subscribe, text_of, types,
 };
 pub(crate) use disk::{Disk, Seen};
 
@@ -248,7 +248,7 @@ impl Stage {
         let text = format!(
             r#"{{"type":"subscription.request","aaep_version":"1.0.0","subscriber_id":"ear","capabilities":{capabilities}}}"#
         );
-        let accepted = json(self.ask_hub(who, Command::Subscribe { text }));
+        let accepted = json(self.ask_hub(who, subscribe(&text)));
         text_of(&accepted, "subscription_id")
     }
 

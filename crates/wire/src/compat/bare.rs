@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use aaep::SubscriptionId;
 use aaep::event::{EventType, Payload};
+use aaep::message::Message;
 use hub::Principal;
 use hub::command::{Command, Reply, SubscriberMessage};
 use hub::delivery::Frame;
@@ -50,7 +51,7 @@ pub(super) struct Told {
 
 impl Bare {
     pub(super) async fn open(bridge: &Bridge, who: &Principal, limits: Limits) -> Result<Self, Reply> {
-        let subscribe = Command::Subscribe { text: TERMS.to_owned() };
+        let subscribe = Command::subscribe(Message::parse(TERMS));
         let subscription = match bridge.ask(who.clone(), subscribe).await {
             Reply::Subscribed { accepted, .. } => accepted.subscription_id,
             refused => return Err(refused),
@@ -163,8 +164,8 @@ impl Bare {
 }
 
 /// A request for terms, and what is to be handed to the connection that made it.
-pub(super) async fn terms(bridge: &Bridge, who: &Principal, text: String) -> Handover {
-    let reply = bridge.ask(who.clone(), Command::Subscribe { text }).await;
+pub(super) async fn terms(bridge: &Bridge, who: &Principal, text: &str) -> Handover {
+    let reply = bridge.ask(who.clone(), Command::subscribe(Message::parse(text))).await;
     match &reply {
         Reply::Subscribed { accepted, .. } => Handover {
             answer: reply.to_json().unwrap_or_default(),

@@ -24,7 +24,7 @@ pub(super) async fn message(
     match words {
         Words::Request { text, user } => return start(compat, text, user, who).await,
         Words::Terms => {
-            let handover = bare::terms(bridge, who, text).await;
+            let handover = bare::terms(bridge, who, &text).await;
             hand(compat, who, handover).await;
         }
         Words::OtherTerms => {

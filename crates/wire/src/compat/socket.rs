@@ -125,7 +125,7 @@ async fn take(
             Err(problem) => Some(String::from_utf8_lossy(problem.content()).into_owned()),
         },
         Words::Terms => {
-            let handover = bare::terms(bridge, who, text).await;
+            let handover = bare::terms(bridge, who, &text).await;
             if let Some(subscription) = &handover.subscription {
                 bare.go_over(subscription).await;
             }

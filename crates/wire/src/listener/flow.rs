@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use aaep::SubscriptionId;
 use aaep::json::{Tape, Value, Writer};
+use aaep::message::Message;
 use hub::Principal;
 use hub::command::{Command, Reply, SubscriberMessage};
 use tokio::sync::{Notify, mpsc};
@@ -73,8 +74,8 @@ impl Caller<'_> {
                 Heard::End(ending) => return Err(ending),
                 Heard::Aside(text) => Word::Aside(text),
                 Heard::Malformed => Word::Refused { to: None },
-                Heard::Message { text, to } if is_request(&text) => {
-                    let (json, outcome) = self.subscribe(text).await;
+                Heard::Message { text, to } if let Some(request) = read_request(&text) => {
+                    let (json, outcome) = self.subscribe(request).await;
                     // It listens before it is told so: whatever is said after the answer is heard.
                     let subscribed = match outcome {
                         Ok((subscription, places)) => Ok(self.attach(subscription, places).await),
@@ -101,8 +102,8 @@ impl Caller<'_> {
     }
 
     /// The answer to a request, and the subscription or the end that it means.
-    async fn subscribe(&self, text: String) -> (String, Result<(SubscriptionId, Places), Ending>) {
-        let reply = self.bridge.ask(self.who.clone(), Command::Subscribe { text }).await;
+    async fn subscribe(&self, request: Command) -> (String, Result<(SubscriptionId, Places), Ending>) {
+        let reply = self.bridge.ask(self.who.clone(), request).await;
         match &reply {
             Reply::Subscribed { accepted, tells_places } => {
                 let subscription = (accepted.subscription_id.clone(), Places::new(*tells_places));
@@ -335,9 +336,11 @@ fn read_message(text: &str, subscription: &SubscriptionId) -> Option<Received> {
     }
 }
 
-fn is_request(text: &str) -> bool {
+/// Reads the first message; `None` if it is not meant to ask for a subscription.
+fn read_request(text: &str) -> Option<Command> {
     let mut tape = Tape::default();
-    tape.read(text).is_ok_and(|doc| type_of(doc.root()).as_deref() == Some(REQUEST))
+    let doc = tape.read(text).ok()?;
+    (type_of(doc.root())? == REQUEST).then(|| Command::subscribe(Message::read(&doc)))
 }
 
 /// The type of a message; none if it is not an object that has one.

@@ -4,6 +4,7 @@ use std::net::IpAddr;
 
 use aaep::consent::Ignored;
 use aaep::json::Writer;
+use aaep::message::Message;
 use aaep::rule::Finding;
 use aaep::{ReplyToken, SessionId, SubscriptionId};
 use hub::command::{Command, Reply, SubscriberMessage};
@@ -87,7 +88,7 @@ async fn routed(server: &Server, head: &Head, body: Vec<u8>, peer: IpAddr) -> Re
         }
         (Method::Post, ["aaep", "v1", "subscriptions"]) => {
             none(head)?;
-            let subscribe = Command::Subscribe { text: text(body)? };
+            let subscribe = Command::subscribe(Message::parse(&text(body)?));
             return whole(subscribed(&server.bridge.ask(who, subscribe).await));
         }
         (Method::Post, ["aaep", "v1", "replies"]) => {
