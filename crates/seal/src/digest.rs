@@ -1,10 +1,8 @@
 //! SHA-256, as a value and as text.
 
-use std::fmt;
-
 use sha2::Digest as _;
 
-use crate::hex;
+use crate::hex::hex_newtype;
 
 /// A SHA-256 hash. Its text is `sha256:` and 64 lower-case hexadecimal digits (ASP, D13).
 ///
@@ -16,6 +14,8 @@ use crate::hex;
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Digest([u8; 32]);
+
+hex_newtype!(Digest, 32, "sha256:");
 
 impl Digest {
     /// 64 zeros: what the first link of a chain points to.
@@ -33,33 +33,5 @@ impl Digest {
             hash.update(piece);
         }
         Self(hash.finalize().into())
-    }
-
-    /// Reads the text form; anything else is `None`.
-    pub fn parse(text: &str) -> Option<Self> {
-        hex::read(text.strip_prefix("sha256:")?).map(Self)
-    }
-
-    /// The digest with these bytes.
-    pub fn from_bytes(bytes: [u8; 32]) -> Self {
-        Self(bytes)
-    }
-
-    /// The 32 bytes.
-    pub fn as_bytes(&self) -> &[u8; 32] {
-        &self.0
-    }
-}
-
-impl fmt::Display for Digest {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("sha256:")?;
-        hex::write(f, &self.0)
-    }
-}
-
-impl fmt::Debug for Digest {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
     }
 }

@@ -7,7 +7,7 @@ use std::collections::{HashSet, VecDeque};
 
 use thiserror::Error;
 
-use crate::json::{Kind, Tape, Writer};
+use crate::json::{Kind, Tape, object};
 use crate::jws::{self, JwsError};
 use crate::{Digest, Jwk, es256};
 
@@ -46,19 +46,16 @@ pub enum DpopError {
 
 /// Makes a proof.
 pub fn prove(key: &es256::SigningKey, claims: &Claims) -> Result<String, JwsError> {
-    let mut writer = Writer::default();
-    writer.open_object();
-    for (name, text) in [("htm", &claims.htm), ("htu", &claims.htu)] {
-        writer.key(name).text(text);
-    }
-    writer.key("iat").integer(claims.iat);
-    writer.key("jti").text(&claims.jti);
-    if let Some(mh) = &claims.mh {
-        writer.key("mh").text(&mh.to_string());
-    }
-    writer.close_object();
+    let claims = object(|writer| {
+        writer.texts([("htm", &*claims.htm), ("htu", &claims.htu)]);
+        writer.key("iat").integer(claims.iat);
+        writer.key("jti").text(&claims.jti);
+        if let Some(mh) = &claims.mh {
+            writer.key("mh").text(&mh.to_string());
+        }
+    });
     let header = jws::Header { typ: Some("dpop+jwt"), kid: None, with_key: true };
-    jws::sign(jws::Signer::P256(key), &header, writer.finish().as_bytes())
+    jws::sign(jws::Signer::P256(key), &header, claims.as_bytes())
 }
 
 /// Verifies a proof with the key that its sender is known by. What the claims must be is the caller's to compare.

@@ -5,7 +5,8 @@ use std::fmt;
 use ed25519_dalek::Signer as _;
 use zeroize::Zeroizing;
 
-use crate::{Random, hex};
+use crate::Random;
+use crate::hex::hex_newtype;
 
 /// A secret key.
 #[derive(Clone)]
@@ -75,32 +76,4 @@ impl VerifyingKey {
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Signature([u8; 64]);
 
-impl Signature {
-    /// Takes the 64 bytes.
-    pub fn from_bytes(bytes: [u8; 64]) -> Self {
-        Self(bytes)
-    }
-
-    /// Reads the text form; anything else is `None`.
-    pub fn parse(text: &str) -> Option<Self> {
-        hex::read(text.strip_prefix("ed25519:")?).map(Self)
-    }
-
-    /// The 64 bytes.
-    pub fn as_bytes(&self) -> &[u8; 64] {
-        &self.0
-    }
-}
-
-impl fmt::Display for Signature {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("ed25519:")?;
-        hex::write(f, &self.0)
-    }
-}
-
-impl fmt::Debug for Signature {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
-    }
-}
+hex_newtype!(Signature, 64, "ed25519:");

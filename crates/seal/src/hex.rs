@@ -18,6 +18,42 @@ pub(crate) fn read<const N: usize>(text: &str) -> Option<[u8; N]> {
     Some(bytes)
 }
 
+/// Implements for a newtype of `$length` bytes what reads and writes it: a prefix, then hexadecimal digits.
+macro_rules! hex_newtype {
+    ($name:ident, $length:literal, $prefix:literal) => {
+        impl $name {
+            /// Takes the bytes.
+            pub fn from_bytes(bytes: [u8; $length]) -> Self {
+                Self(bytes)
+            }
+
+            /// Reads the text form; anything else is `None`.
+            pub fn parse(text: &str) -> Option<Self> {
+                crate::hex::read(text.strip_prefix($prefix)?).map(Self)
+            }
+
+            /// The bytes.
+            pub fn as_bytes(&self) -> &[u8; $length] {
+                &self.0
+            }
+        }
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str($prefix)?;
+                crate::hex::write(f, &self.0)
+            }
+        }
+
+        impl std::fmt::Debug for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                std::fmt::Display::fmt(self, f)
+            }
+        }
+    };
+}
+pub(crate) use hex_newtype;
+
 #[cfg(test)]
 mod tests {
     use super::*;

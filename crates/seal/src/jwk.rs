@@ -57,21 +57,18 @@ impl Jwk {
     /// Writes it: the members that a thumbprint needs, in canonical order.
     pub fn write(&self, writer: &mut Writer) {
         writer.open_object();
-        let mut member = |name: &str, text: &str| {
-            writer.key(name).text(text);
-        };
         match self {
             Self::Ed25519(key) => {
-                member("crv", "Ed25519");
-                member("kty", "OKP");
-                member("x", &base64url::encode(key.as_bytes()));
+                writer.key("crv").text("Ed25519");
+                writer.key("kty").text("OKP");
+                writer.key("x").text(&base64url::encode(key.as_bytes()));
             }
             Self::P256(key) => {
                 let (x, y) = key.coordinates();
-                member("crv", "P-256");
-                member("kty", "EC");
-                member("x", &base64url::encode(x));
-                member("y", &base64url::encode(y));
+                writer.key("crv").text("P-256");
+                writer.key("kty").text("EC");
+                writer.key("x").text(&base64url::encode(x));
+                writer.key("y").text(&base64url::encode(y));
             }
         }
         writer.close_object();

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 use thiserror::Error;
 
-use crate::json::{Kind, Tape, Writer};
+use crate::json::{Kind, Tape, object};
 use crate::{Jwk, JwkError, base64url, ed25519, es256};
 
 /// A secret key to sign with.
@@ -94,20 +94,18 @@ pub fn sign_detached(signer: Signer<'_>, header: &Header<'_>, payload: &[u8]) ->
 }
 
 fn header_text(signer: Signer<'_>, header: &Header<'_>) -> String {
-    let mut writer = Writer::default();
-    writer.open_object();
-    writer.key("alg").text(signer.algorithm());
-    if header.with_key {
-        writer.key("jwk");
-        signer.public().write(&mut writer);
-    }
-    for (name, value) in [("kid", header.kid), ("typ", header.typ)] {
-        if let Some(value) = value {
-            writer.key(name).text(value);
+    object(|writer| {
+        writer.key("alg").text(signer.algorithm());
+        if header.with_key {
+            writer.key("jwk");
+            signer.public().write(writer);
         }
-    }
-    writer.close_object();
-    writer.finish()
+        for (name, value) in [("kid", header.kid), ("typ", header.typ)] {
+            if let Some(value) = value {
+                writer.key(name).text(value);
+            }
+        }
+    })
 }
 
 fn signature(signer: Signer<'_>, input: &[u8]) -> Result<String, JwsError> {

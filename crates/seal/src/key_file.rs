@@ -4,7 +4,7 @@ use std::path::Path;
 
 use zeroize::Zeroizing;
 
-use crate::json::{Tape, Writer};
+use crate::json::{Tape, object};
 use crate::private::{self, KeyFileError};
 use crate::{base64url, es256};
 
@@ -38,13 +38,8 @@ fn to_json(key: &es256::SigningKey) -> String {
     let (x, y) = key.verifying_key().coordinates();
     let (x, y) = (base64url::encode(x), base64url::encode(y));
     let secret = Zeroizing::new(base64url::encode(&key.secret()[..]));
-    let mut writer = Writer::default();
-    writer.open_object();
-    for (name, text) in [("kty", "EC"), ("crv", "P-256"), ("x", &x), ("y", &y), ("d", &secret)] {
-        writer.key(name).text(text);
-    }
-    writer.close_object();
-    writer.finish() + "\n"
+    object(|writer| writer.texts([("kty", "EC"), ("crv", "P-256"), ("x", &x), ("y", &y), ("d", &secret)]))
+        + "\n"
 }
 
 fn from_json(text: &str) -> Option<es256::SigningKey> {

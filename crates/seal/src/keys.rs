@@ -48,13 +48,8 @@ impl Keys {
 
     fn to_json(&self) -> String {
         let mut writer = Writer::default();
-        let mut key = |members: &[(&str, &str)]| {
-            writer.open_object();
-            for (name, text) in members {
-                writer.key(name).text(text);
-            }
-            writer.close_object();
-        };
+        let mut key =
+            |members: &[(&str, &str)]| writer.object(|writer| writer.texts(members.iter().copied()));
         let seed = Zeroizing::new(base64url::encode(&self.signing.seed()[..]));
         let public = base64url::encode(self.signing.verifying_key().as_bytes());
         key(&[("kty", "OKP"), ("crv", "Ed25519"), ("x", &public), ("d", &seed)]);

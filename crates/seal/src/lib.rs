@@ -8,7 +8,8 @@
 //! - [`jws`]: signed tokens, compact and detached.
 //! - [`dpop`]: proofs of possession, and the memory that lets each be used once.
 //! - [`harmless`]: text from strangers, fit for terminals and logs; [`in_words`]: what the system says, fit for people.
-//! - [`text_newtype!`]: what every name that is a validated text has; [`word_enum!`]: an enumeration of words.
+//! - [`text_newtype!`]: what every name that is a validated text has; [`word_enum!`]: an enumeration of words;
+//!   [`defaults!`]: a struct with a default beside each field.
 //! - [`private`]: files that only their owner can read.
 //! - [`Keys`]: an agent's keys, in a file that only its owner can read.
 //! - [`MacKey`]: to know again what we have given out.
@@ -17,6 +18,7 @@
 
 pub mod base64url;
 mod canonical;
+mod defaults;
 mod digest;
 pub mod dpop;
 pub mod ed25519;

@@ -1,6 +1,6 @@
 //! Enumerations of which each value has a word.
 
-/// Declares enumerations whose values have a word each: the type, `ALL` of its values, the word under the name that is given,
+/// Declares enumerations whose values have a word each, public ones or one with the visibility that stands before `enum`: the type, `ALL` of its values, the word under the name that is given,
 /// `parse` for the way back, and `Display`.
 ///
 /// ```
@@ -18,24 +18,31 @@
 /// ```
 #[macro_export]
 macro_rules! word_enum {
-    ($($(#[$doc:meta])* $name:ident $method:ident { $($(#[$about:meta])* $value:ident $word:literal,)* })*) => {$(
+    ($($(#[$doc:meta])* $name:ident $method:ident { $($values:tt)* })*) => {$(
+        $crate::word_enum! { $(#[$doc])* pub enum $name $method { $($values)* } }
+    )*};
+    (
+        $(#[$doc:meta])*
+        $visible:vis enum $name:ident $method:ident { $($(#[$about:meta])* $value:ident $word:literal,)* }
+    ) => {
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub enum $name {
+        $visible enum $name {
             $($(#[$about])* $value,)*
         }
 
+        #[allow(dead_code, reason = "what is not public need not use all of it")]
         impl $name {
             /// All of them, in their order.
-            pub const ALL: [Self; [$($word),*].len()] = [$(Self::$value),*];
+            $visible const ALL: [Self; [$($word),*].len()] = [$(Self::$value),*];
 
             /// The word for it.
-            pub fn $method(self) -> &'static str {
+            $visible fn $method(self) -> &'static str {
                 match self { $(Self::$value => $word,)* }
             }
 
             /// The one of that word.
-            pub fn parse(word: &str) -> Option<Self> {
+            $visible fn parse(word: &str) -> Option<Self> {
                 Self::ALL.into_iter().find(|one| one.$method() == word)
             }
         }
@@ -45,5 +52,5 @@ macro_rules! word_enum {
                 f.write_str(self.$method())
             }
         }
-    )*};
+    };
 }

@@ -25,4 +25,4 @@ pub use read::{MAX_DEPTH, Problem, SyntaxError, Tape};
 pub use scribe::{Kept, Scribe};
 pub use text::unescape;
 pub(crate) use write::quote;
-pub use write::{Raw, Writer};
+pub use write::{Raw, Writer, object};

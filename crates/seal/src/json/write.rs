@@ -45,6 +45,17 @@ impl fmt::Display for Raw {
     }
 }
 
+/// Returns the text of an object whose members `members` writes.
+///
+/// ```
+/// assert_eq!(seal::json::object(|writer| writer.key("a").text("b")), r#"{"a":"b"}"#);
+/// ```
+pub fn object(members: impl FnOnce(&mut Writer)) -> String {
+    let mut writer = Writer::default();
+    writer.object(members);
+    writer.finish()
+}
+
 /// Writes one JSON text. Commas come by themselves; brackets are the caller's to match.
 #[derive(Debug, Default)]
 pub struct Writer {
@@ -104,6 +115,27 @@ impl Writer {
     pub fn close_array(&mut self) {
         self.out.push(']');
         self.comma = true;
+    }
+
+    /// Writes an object whose members `members` writes.
+    pub fn object(&mut self, members: impl FnOnce(&mut Self)) {
+        self.open_object();
+        members(self);
+        self.close_object();
+    }
+
+    /// Writes an array whose items `items` writes.
+    pub fn array(&mut self, items: impl FnOnce(&mut Self)) {
+        self.open_array();
+        items(self);
+        self.close_array();
+    }
+
+    /// Writes members that are texts.
+    pub fn texts<'t>(&mut self, members: impl IntoIterator<Item = (&'t str, &'t str)>) {
+        for (name, text) in members {
+            self.key(name).text(text);
+        }
     }
 
     /// A member's name; its value comes next.
