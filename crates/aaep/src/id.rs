@@ -11,6 +11,7 @@ use seal::Random;
 use thiserror::Error;
 
 use crate::form::is_id;
+use crate::record::Shape;
 
 /// A text that is not the id it should be.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -21,7 +22,7 @@ pub struct IdError {
 }
 
 macro_rules! ids {
-    ($($(#[$doc:meta])* $name:ident, $prefix:literal, $kept:ty;)*) => {$(
+    ($($(#[$doc:meta])* $name:ident, $prefix:literal, $kept:ty, $called:literal;)*) => {$(
         $(#[$doc])*
         ///
         #[doc = concat!("The form is `", $prefix, "` and 1 to 64 ASCII letters or digits, compared case-sensitively.")]
@@ -31,6 +32,12 @@ macro_rules! ids {
         impl $name {
             /// What every such id begins with.
             pub const PREFIX: &'static str = $prefix;
+
+            pub(crate) const SHAPE: Shape = Shape::Form {
+                is: |text| is_id($prefix, text),
+                pattern: concat!("^", $prefix, "[A-Za-z0-9]{1,64}$"),
+                called: $called,
+            };
 
             /// Takes a text that has the form.
             pub fn parse(text: &str) -> Result<Self, IdError> {
@@ -62,17 +69,17 @@ ids! {
     /// assert!(EventId::parse("evt_8a3f5b22c91e4d7a").is_ok());
     /// assert!(EventId::parse("evt_8a3f\n").is_err());
     /// ```
-    EventId, "evt_", Short;
+    EventId, "evt_", Short, "an id like evt_8a3f5b22c91e4d7a";
     /// Names one session: one request of one person, from start to end (§3.2.4).
-    SessionId, "sess_", Arc<str>;
+    SessionId, "sess_", Arc<str>, "an id like sess_2c91a7b4d23f1e88";
     /// Names one subscription (§5.4).
-    SubscriptionId, "sub_", Arc<str>;
+    SubscriptionId, "sub_", Arc<str>, "an id like sub_8a4f2c9d";
     /// Ties an answer to its question (§6.2.1). It is no credential (§6.2.4).
-    ReplyToken, "rpl_", Arc<str>;
+    ReplyToken, "rpl_", Arc<str>, "a token like rpl_4f8a2e7d9c1b6a3f";
     /// Ties a tool's completion to its invocation (§4.3.1).
-    ToolCallId, "call_", Arc<str>;
+    ToolCallId, "call_", Arc<str>, "an id like call_7a2b9c4e";
     /// Groups the chunks of one output (§4.3.3).
-    OutputId, "out_", Arc<str>;
+    OutputId, "out_", Arc<str>, "an id like out_3a8c2";
 }
 
 impl ToolCallId {

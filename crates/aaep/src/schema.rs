@@ -1,7 +1,7 @@
 //! JSON Schemas (draft 2020-12) of every event and message, made from the same tables as the types and the checks.
 
 use crate::event::{CORE_CONTEXT, ENVELOPE, EventType};
-use crate::json::Writer;
+use crate::json::{self, Writer};
 use crate::message::MessageType;
 use crate::record::{Field, Shape};
 
@@ -103,14 +103,13 @@ fn message(kind: MessageType) -> Schema {
 }
 
 fn write(name: &str, body: impl Fn(&mut Writer)) -> Schema {
-    let mut writer = Writer::default();
-    writer.open_object();
-    writer.key("$schema").text("https://json-schema.org/draft/2020-12/schema");
-    writer.key("$id").text(&format!("urn:sayso:schema:aaep:{name}"));
-    writer.key("title").text(name);
-    body(&mut writer);
-    writer.close_object();
-    Schema { name: name.to_owned(), text: indent(&writer.finish()) }
+    let text = json::object(|writer| {
+        writer.key("$schema").text("https://json-schema.org/draft/2020-12/schema");
+        writer.key("$id").text(&format!("urn:sayso:schema:aaep:{name}"));
+        writer.key("title").text(name);
+        body(writer);
+    });
+    Schema { name: name.to_owned(), text: indent(&text) }
 }
 
 fn object(writer: &mut Writer, fields: &[&Field], mut each: impl FnMut(&mut Writer, &Field)) {
@@ -127,24 +126,16 @@ fn names(writer: &mut Writer, key: &str, names: &[&str]) {
     if names.is_empty() {
         return;
     }
-    writer.key(key).open_array();
-    for name in names {
-        writer.text(name);
-    }
-    writer.close_array();
+    writer.key(key).array(|writer| names.iter().for_each(|name| writer.text(name)));
 }
 
 fn constant(writer: &mut Writer, text: &str) {
-    writer.open_object();
-    writer.key("const").text(text);
-    writer.close_object();
+    writer.object(|writer| writer.key("const").text(text));
 }
 
 fn shape(writer: &mut Writer, shape: &Shape) {
     writer.open_object();
-    let typed = |writer: &mut Writer, name: &str| {
-        writer.key("type").text(name);
-    };
+    let typed = |writer: &mut Writer, name: &str| writer.key("type").text(name);
     match shape {
         Shape::Text { min, max } => {
             typed(writer, "string");
@@ -210,17 +201,15 @@ fn shape(writer: &mut Writer, shape: &Shape) {
             writer.key("additionalProperties").raw(r#"{"type":"object"}"#);
         }
         Shape::Context => {
-            writer.key("oneOf").open_array();
-            constant(writer, CORE_CONTEXT);
-            writer.open_object();
-            typed(writer, "array");
-            writer.key("minItems").integer(1);
-            writer.key("prefixItems").open_array();
-            constant(writer, CORE_CONTEXT);
-            writer.close_array();
-            writer.key("items").raw(r#"{"type":"string","format":"uri"}"#);
-            writer.close_object();
-            writer.close_array();
+            writer.key("oneOf").array(|writer| {
+                constant(writer, CORE_CONTEXT);
+                writer.object(|writer| {
+                    typed(writer, "array");
+                    writer.key("minItems").integer(1);
+                    writer.key("prefixItems").array(|writer| constant(writer, CORE_CONTEXT));
+                    writer.key("items").raw(r#"{"type":"string","format":"uri"}"#);
+                });
+            });
         }
         Shape::Response => {
             writer.key("oneOf").raw(
@@ -231,7 +220,6 @@ fn shape(writer: &mut Writer, shape: &Shape) {
     writer.close_object();
 }
 
-/// Writes a limit, unless it is none.
 fn limit(writer: &mut Writer, key: &str, value: i64, none: i64) {
     if value != none {
         writer.key(key).integer(value);

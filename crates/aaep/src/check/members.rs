@@ -49,7 +49,6 @@ impl<'d> Places<'d> {
     }
 }
 
-/// Says what is required and not there.
 pub(super) fn missing(table: &Table, seen: u64, findings: &mut Findings) {
     let mut absent = table.required & !seen;
     while absent != 0 {

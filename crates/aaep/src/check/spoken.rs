@@ -22,7 +22,6 @@ pub(super) struct Heard {
     pub(super) mixed: Vec<String>,
 }
 
-/// Checks one text.
 pub(super) fn check(
     value: Value<'_>,
     name: &str,

@@ -35,7 +35,6 @@ impl Table {
         Self { fields, required, slots, seed }
     }
 
-    /// The place of the field of that name.
     #[inline]
     pub(super) fn find(&self, name: &str) -> Option<usize> {
         self.find_bytes(name.as_bytes())
@@ -128,7 +127,6 @@ pub(super) fn of_event(core: Option<&EventType>) -> &'static Table {
         .unwrap_or(&UNKNOWN_EVENT)
 }
 
-/// The table of a message.
 pub(super) fn of_message(kind: MessageType) -> &'static Table {
     let at = MessageType::ALL.iter().position(|each| *each == kind).unwrap_or(0);
     &MESSAGES[at]

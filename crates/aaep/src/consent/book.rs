@@ -12,23 +12,19 @@ use crate::id::{ReplyToken, SessionId};
 use super::subscriptions::Subscriptions;
 use super::{Decided, Question, Status};
 
-/// How much may be open, and how much is kept.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
-    /// Questions that are open in one session.
-    pub open_in_session: usize,
-    /// Questions of one agent that are open.
-    pub open_of_agent: usize,
-    /// Questions that are open in all.
-    pub open_in_all: usize,
-    /// Resolved questions that a live session keeps whole; of older ones only 64 bits stay, and no call can be made on
-    /// them.
-    pub resolved_in_session: usize,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self { open_in_session: 16, open_of_agent: 64, open_in_all: 4096, resolved_in_session: 64 }
+seal::defaults! {
+    /// How much may be open, and how much is kept.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct Limits {
+        /// Questions that are open in one session.
+        pub open_in_session: usize = 16,
+        /// Questions of one agent that are open.
+        pub open_of_agent: usize = 64,
+        /// Questions that are open in all.
+        pub open_in_all: usize = 4096,
+        /// Resolved questions that a live session keeps whole; of older ones only 64 bits stay, and no call can be made on
+        /// them.
+        pub resolved_in_session: usize = 64,
     }
 }
 
@@ -196,7 +192,6 @@ impl<H: BuildHasher> Questions<H> {
         self.pending.contains_key(&fingerprint)
     }
 
-    /// A token that was never used.
     pub(super) fn is_new(&self, token: &ReplyToken) -> bool {
         let fingerprint = self.fingerprint(token.as_str());
         !self.known.contains_key(&fingerprint) && !self.is_pending(fingerprint) && !self.is_gone(fingerprint)

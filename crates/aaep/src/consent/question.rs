@@ -38,7 +38,6 @@ pub struct Question {
     pub(super) told: [bool; 2],
 }
 
-/// What a question is about.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum About {
     /// May this be done?

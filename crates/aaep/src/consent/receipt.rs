@@ -4,7 +4,7 @@ use seal::{Digest, Timestamp, UnixMillis, canonical};
 
 use crate::event::Decision;
 use crate::id::{EventId, ReplyToken, SessionId, SubscriptionId};
-use crate::json::{Kind, Tape, Value, Writer};
+use crate::json::{Kind, Tape, Value, object};
 use crate::message::Response;
 use crate::record::Part;
 
@@ -52,42 +52,37 @@ impl Receipt {
 }
 
 fn write(resolution: &Resolution) -> String {
-    let mut writer = Writer::default();
-    writer.open_object();
-    let mut text = |name: &str, value: &str| {
-        writer.key(name).text(value);
-    };
-    text("type", TYPE);
-    text("reply_token", resolution.token.as_str());
-    text("session_id", resolution.session.as_str());
-    text("agent_id", &resolution.agent);
-    text("event_id", resolution.event.as_str());
-    text("by", resolution.by.as_str());
-    text("asked_at", &time(resolution.asked));
-    text("deadline", &time(resolution.deadline));
-    text("resolved_at", &time(resolution.at));
-    let optional = [
-        ("action_digest", resolution.action_digest.map(|digest| digest.to_string())),
-        ("replied_at", resolution.replied.map(|at| at.to_string())),
-        ("subscription_id", resolution.subscription.as_ref().map(ToString::to_string)),
-        ("principal", resolution.principal.as_ref().map(ToString::to_string)),
-        ("decided_by", resolution.decided_by.as_ref().map(ToString::to_string)),
-    ];
-    for (name, value) in optional {
-        if let Some(value) = value {
-            text(name, &value);
+    object(|writer| {
+        writer.key("type").text(TYPE);
+        writer.key("reply_token").text(resolution.token.as_str());
+        writer.key("session_id").text(resolution.session.as_str());
+        writer.key("agent_id").text(&resolution.agent);
+        writer.key("event_id").text(resolution.event.as_str());
+        writer.key("by").text(resolution.by.as_str());
+        writer.key("asked_at").text(&time(resolution.asked));
+        writer.key("deadline").text(&time(resolution.deadline));
+        writer.key("resolved_at").text(&time(resolution.at));
+        let optional = [
+            ("action_digest", resolution.action_digest.map(|digest| digest.to_string())),
+            ("replied_at", resolution.replied.map(|at| at.to_string())),
+            ("subscription_id", resolution.subscription.as_ref().map(ToString::to_string)),
+            ("principal", resolution.principal.as_ref().map(ToString::to_string)),
+            ("decided_by", resolution.decided_by.as_ref().map(ToString::to_string)),
+        ];
+        for (name, value) in optional {
+            if let Some(value) = value {
+                writer.key(name).text(&value);
+            }
         }
-    }
-    match &resolution.answer {
-        Answer::Decision(decision) => text("decision", decision.as_str()),
-        Answer::Response(response) => response.write_member("response", &mut writer),
-        Answer::Unavailable => {}
-    }
-    if resolution.modified {
-        writer.key("modified").boolean(true);
-    }
-    writer.close_object();
-    writer.finish()
+        match &resolution.answer {
+            Answer::Decision(decision) => writer.key("decision").text(decision.as_str()),
+            Answer::Response(response) => response.write_member("response", writer),
+            Answer::Unavailable => {}
+        }
+        if resolution.modified {
+            writer.key("modified").boolean(true);
+        }
+    })
 }
 
 fn read(root: Value<'_>) -> Option<Resolution> {

@@ -3,7 +3,7 @@
 use seal::{Digest, UnixMillis};
 
 use crate::id::{EventId, ReplyToken, SessionId, SubscriptionId};
-use crate::json::{Kind, Tape, Value, Writer};
+use crate::json::{Kind, Tape, Value, Writer, object};
 use crate::message::Response;
 use crate::record::Part;
 use crate::session::terms::Kinds;
@@ -14,64 +14,63 @@ use super::{Question, Status};
 impl Question {
     /// Its record: one line of JSON, to be stored under its token.
     pub fn to_record(&self) -> String {
-        let mut writer = Writer::default();
-        writer.open_object();
-        text(&mut writer, "token", self.token.as_str());
-        text(&mut writer, "session", self.session.as_str());
-        text(&mut writer, "agent", &self.agent);
-        text(&mut writer, "event", self.event.as_str());
-        self.timeout_seconds.write_member("timeout_seconds", &mut writer);
-        let times = [("asked", Some(self.asked)), ("deadline", Some(self.deadline)), ("grace", self.grace)];
-        for (name, time) in times {
-            if let Some(time) = time {
-                writer.key(name).integer(time.get());
-            }
-        }
-        text(&mut writer, "status", status_word(self.status));
-        self.repliers.write_member("repliers", &mut writer);
-        Vec::from(self.told).write_member("told", &mut writer);
-        match &self.about {
-            About::Action {
-                key,
-                accept_by_default,
-                irreversible,
-                may_accept,
-                may_reject,
-                tool,
-                call,
-                digest,
-            } => {
-                text(&mut writer, "key", &key.to_string());
-                accept_by_default.write_member("accept_by_default", &mut writer);
-                may_accept.write_member("may_accept", &mut writer);
-                may_reject.write_member("may_reject", &mut writer);
-                if let Some(irreversible) = irreversible {
-                    irreversible.write_member("irreversible", &mut writer);
+        object(|writer| {
+            text(writer, "token", self.token.as_str());
+            text(writer, "session", self.session.as_str());
+            text(writer, "agent", &self.agent);
+            text(writer, "event", self.event.as_str());
+            self.timeout_seconds.write_member("timeout_seconds", writer);
+            let times =
+                [("asked", Some(self.asked)), ("deadline", Some(self.deadline)), ("grace", self.grace)];
+            for (name, time) in times {
+                if let Some(time) = time {
+                    writer.key(name).integer(time.get());
                 }
-                let digest = digest.map(|digest| digest.to_string());
-                for (name, value) in
-                    [("tool", tool.as_deref()), ("call", call.as_deref()), ("digest", digest.as_deref())]
-                {
-                    if let Some(value) = value {
-                        text(&mut writer, name, value);
+            }
+            text(writer, "status", status_word(self.status));
+            self.repliers.write_member("repliers", writer);
+            Vec::from(self.told).write_member("told", writer);
+            match &self.about {
+                About::Action {
+                    key,
+                    accept_by_default,
+                    irreversible,
+                    may_accept,
+                    may_reject,
+                    tool,
+                    call,
+                    digest,
+                } => {
+                    text(writer, "key", &key.to_string());
+                    accept_by_default.write_member("accept_by_default", writer);
+                    may_accept.write_member("may_accept", writer);
+                    may_reject.write_member("may_reject", writer);
+                    if let Some(irreversible) = irreversible {
+                        irreversible.write_member("irreversible", writer);
+                    }
+                    let digest = digest.map(|digest| digest.to_string());
+                    for (name, value) in
+                        [("tool", tool.as_deref()), ("call", call.as_deref()), ("digest", digest.as_deref())]
+                    {
+                        if let Some(value) = value {
+                            text(writer, name, value);
+                        }
+                    }
+                }
+                About::Meaning { kinds, default } => {
+                    kinds.free_text.write_member("free_text", writer);
+                    kinds.yes_no.write_member("yes_no", writer);
+                    kinds.numeric.write_member("numeric", writer);
+                    if let Some(choices) = &kinds.choices {
+                        let choices: Vec<String> = choices.iter().map(ToString::to_string).collect();
+                        choices.write_member("choices", writer);
+                    }
+                    if let Some(default) = default {
+                        default.write_member("default", writer);
                     }
                 }
             }
-            About::Meaning { kinds, default } => {
-                kinds.free_text.write_member("free_text", &mut writer);
-                kinds.yes_no.write_member("yes_no", &mut writer);
-                kinds.numeric.write_member("numeric", &mut writer);
-                if let Some(choices) = &kinds.choices {
-                    let choices: Vec<String> = choices.iter().map(ToString::to_string).collect();
-                    choices.write_member("choices", &mut writer);
-                }
-                if let Some(default) = default {
-                    default.write_member("default", &mut writer);
-                }
-            }
-        }
-        writer.close_object();
-        writer.finish()
+        })
     }
 
     /// Reads a record; nothing if it is none.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::event::kind::CORE_CONTEXT;
 use crate::event::{EventType, TextDirection, Urgency, Verbosity};
-use crate::form::{is_id, is_script, is_version};
+use crate::form::{is_script, is_version};
 use crate::id::{EventId, SessionId};
 use crate::json::{Kind, Raw, Value, Writer};
 use crate::record::{Field, Part, Shape, members_of, record};
@@ -156,26 +156,8 @@ pub(crate) const FIELDS: &[Field] = &[
         None,
     ),
     field("type", Shape::SOME, rule::TYPE_PRESENT, Some(rule::TYPE_PRESENT)),
-    field(
-        "event_id",
-        Shape::Form {
-            is: |text| is_id(EventId::PREFIX, text),
-            pattern: "^evt_[A-Za-z0-9]{1,64}$",
-            called: "an id like evt_8a3f5b22c91e4d7a",
-        },
-        rule::EVENT_ID,
-        Some(rule::REQUIRED),
-    ),
-    field(
-        "session_id",
-        Shape::Form {
-            is: |text| is_id(SessionId::PREFIX, text),
-            pattern: "^sess_[A-Za-z0-9]{1,64}$",
-            called: "an id like sess_2c91a7b4d23f1e88",
-        },
-        rule::SESSION_ID,
-        Some(rule::REQUIRED),
-    ),
+    field("event_id", EventId::SHAPE, rule::EVENT_ID, Some(rule::REQUIRED)),
+    field("session_id", SessionId::SHAPE, rule::SESSION_ID, Some(rule::REQUIRED)),
     field("sequence_number", Shape::COUNT, rule::SEQUENCE_NUMBER, None),
     field("timestamp", Shape::Time { any: false }, rule::TIME_FORM, Some(rule::REQUIRED)),
     field("producer", PRODUCER, rule::PRODUCER, Some(rule::REQUIRED)),

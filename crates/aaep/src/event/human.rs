@@ -1,17 +1,11 @@
 //! The human-in-the-loop family (§4.4): where the agent stops and asks.
 
 use crate::event::{Decision, HandoffTarget, ResponseKind, Reversibility, RiskLevel};
-use crate::form::is_id;
 use crate::id::ReplyToken;
 use crate::json::Raw;
 use crate::record::{Shape, record};
 use crate::rule;
 
-pub(crate) const REPLY_TOKEN: Shape = Shape::Form {
-    is: |text| is_id(ReplyToken::PREFIX, text),
-    pattern: "^rpl_[A-Za-z0-9]{1,64}$",
-    called: "a token like rpl_4f8a2e7d9c1b6a3f",
-};
 const TIMEOUT: Shape = Shape::Integer { min: 1, max: 86_400 };
 
 record! {
@@ -23,19 +17,13 @@ record! {
             /// What would come of it.
             consequence: String, Shape::LONG, rule::CONFIRMATION_FORM, rule::CONFIRMATION, spoken;
             /// Ties the answer to this question.
-            reply_token: ReplyToken, REPLY_TOKEN, rule::REPLY_TOKEN, rule::CONFIRMATION;
+            reply_token: ReplyToken, ReplyToken::SHAPE, rule::REPLY_TOKEN, rule::CONFIRMATION;
             /// How long the agent waits.
             timeout_seconds: u64, TIMEOUT, rule::TIMEOUT, rule::CONFIRMATION;
             /// What holds if nobody answers.
             default_decision: Decision, Shape::Word(Decision::WORDS), rule::DEFAULT_DECISION, rule::CONFIRMATION;
         }
-        optional {
-            /// The question in few words.
-            summary_terse: String, Shape::SHORT, rule::SUMMARIES, spoken;
-            /// The question in words.
-            summary_normal: String, Shape::LONG, rule::SUMMARIES, spoken;
-            /// The question in many words.
-            summary_detailed: String, Shape::LONG, rule::SUMMARIES, spoken;
+        optional with summaries {
             /// How much harm it could do.
             risk_level: RiskLevel, Shape::Word(RiskLevel::WORDS), rule::SCHEMA;
             /// Whether it can never be undone.
@@ -49,9 +37,7 @@ record! {
             extra_context: Raw, Shape::Object, rule::CONFIRMATION_FORM;
         }
     }
-}
 
-record! {
     /// One of several answers (§4.4.2).
     Choice {
         required {
@@ -62,26 +48,18 @@ record! {
         }
         optional {}
     }
-}
 
-record! {
     /// `aaep:agent.awaiting.clarification` (§4.4.2): what did the person mean? Always critical; the agent waits.
     AwaitingClarification {
         required {
             /// The question.
             question: String, Shape::LONG, rule::CLARIFICATION_FORM, rule::CLARIFICATION, spoken;
             /// Ties the answer to this question.
-            reply_token: ReplyToken, REPLY_TOKEN, rule::REPLY_TOKEN, rule::CLARIFICATION;
+            reply_token: ReplyToken, ReplyToken::SHAPE, rule::REPLY_TOKEN, rule::CLARIFICATION;
             /// How long the agent waits.
             timeout_seconds: u64, TIMEOUT, rule::TIMEOUT, rule::CLARIFICATION;
         }
-        optional {
-            /// The question in few words.
-            summary_terse: String, Shape::SHORT, rule::SUMMARIES, spoken;
-            /// The question in words.
-            summary_normal: String, Shape::LONG, rule::SUMMARIES, spoken;
-            /// The question in many words.
-            summary_detailed: String, Shape::LONG, rule::SUMMARIES, spoken;
+        optional with summaries {
             /// What an answer may be; free text if not said, and a choice if there are choices (C-D6).
             accepted_response_kinds: Vec<ResponseKind>,
                 Shape::List { of: &Shape::Word(ResponseKind::WORDS), min: 1, max: 4, unique: true, items: Some(rule::RESPONSE_KINDS) },
@@ -102,9 +80,7 @@ record! {
             default_response: String, Shape::Text { min: 0, max: 4096 }, rule::CLARIFICATION_FORM, spoken;
         }
     }
-}
 
-record! {
     /// `aaep:agent.handoff.requested` (§4.4.3): somebody else must go on. Always critical.
     HandoffRequested {
         required {
@@ -113,13 +89,7 @@ record! {
             /// To whom.
             target_kind: HandoffTarget, Shape::Word(HandoffTarget::WORDS), rule::HANDOFF_TARGET, rule::HANDOFF;
         }
-        optional {
-            /// The request in few words.
-            summary_terse: String, Shape::SHORT, rule::SUMMARIES, spoken;
-            /// The request in words.
-            summary_normal: String, Shape::LONG, rule::SUMMARIES, spoken;
-            /// The request in many words.
-            summary_detailed: String, Shape::LONG, rule::SUMMARIES, spoken;
+        optional with summaries {
             /// Exactly to whom.
             target_uri: String, Shape::Uri, rule::HANDOFF_FORM;
             /// What the other one needs to know.

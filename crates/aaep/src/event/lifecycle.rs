@@ -12,11 +12,7 @@ record! {
             /// What the session will do.
             summary_normal: String, Shape::LONG, rule::SUMMARIES, rule::STARTED, spoken;
         }
-        optional {
-            /// The same in few words.
-            summary_terse: String, Shape::SHORT, rule::SUMMARIES, spoken;
-            /// The same in many words.
-            summary_detailed: String, Shape::LONG, rule::SUMMARIES, spoken;
+        optional with other summaries {
             /// How long the session should take.
             expected_duration_ms: u64, Shape::MILLIS, rule::STARTED_FORM;
             /// Who asked, like `user:folake`.
@@ -28,20 +24,14 @@ record! {
                 Shape::List { of: &Shape::NAME, min: 0, max: 256, unique: true, items: None }, rule::TOOLS_AVAILABLE;
         }
     }
-}
 
-record! {
     /// `aaep:agent.session.completed` (§4.1.2): the session did what was asked.
     SessionCompleted {
         required {
             /// What was done.
             summary_normal: String, Shape::LONG, rule::SUMMARIES, rule::COMPLETED, spoken;
         }
-        optional {
-            /// The same in few words.
-            summary_terse: String, Shape::SHORT, rule::SUMMARIES, spoken;
-            /// The same in many words.
-            summary_detailed: String, Shape::LONG, rule::SUMMARIES, spoken;
+        optional with other summaries {
             /// How long it took.
             duration_ms: u64, Shape::MILLIS, rule::COMPLETED_FORM;
             /// How many tools were invoked.
@@ -52,9 +42,7 @@ record! {
             result_uri: String, Shape::Uri, rule::COMPLETED_FORM;
         }
     }
-}
 
-record! {
     /// `aaep:agent.session.errored` (§4.1.3): the session failed. Always critical.
     SessionErrored {
         required {
@@ -63,11 +51,7 @@ record! {
             /// What went wrong.
             summary_normal: String, Shape::LONG, rule::SUMMARIES, rule::ERRORED, spoken;
         }
-        optional {
-            /// The same in few words.
-            summary_terse: String, Shape::SHORT, rule::SUMMARIES, spoken;
-            /// The same in many words.
-            summary_detailed: String, Shape::LONG, rule::SUMMARIES, spoken;
+        optional with other summaries {
             /// A short code of the producer's.
             error_code: String,
                 Shape::Form { is: is_error_code, pattern: "^[A-Z][A-Z0-9_]{1,63}$", called: "a code like AUTH_FAILED" },
@@ -80,9 +64,7 @@ record! {
             remediation_hint: String, Shape::SHORT, rule::ERRORED_FORM, spoken;
         }
     }
-}
 
-record! {
     /// `aaep:agent.session.cancelled` (§4.1.4): the session was ended before it was done.
     SessionCancelled {
         required {
@@ -91,11 +73,7 @@ record! {
             /// Why.
             summary_normal: String, Shape::LONG, rule::SUMMARIES, rule::CANCELLED, spoken;
         }
-        optional {
-            /// The same in few words.
-            summary_terse: String, Shape::SHORT, rule::SUMMARIES, spoken;
-            /// The same in many words.
-            summary_detailed: String, Shape::LONG, rule::SUMMARIES, spoken;
+        optional with other summaries {
             /// A short reason of the producer's.
             cancellation_reason: String,
                 Shape::Form { is: is_reason, pattern: "^[a-z][a-z0-9_]{1,63}$", called: "a reason like user_pressed_escape" },

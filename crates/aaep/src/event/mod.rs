@@ -13,7 +13,6 @@ mod words;
 
 pub use envelope::{Context, Envelope, LocalizationHints, Producer};
 pub(crate) use envelope::{FIELDS as ENVELOPE, PRODUCER};
-pub(crate) use human::REPLY_TOKEN;
 pub use human::{AwaitingClarification, AwaitingConfirmation, Choice, HandoffRequested};
 pub use kind::{CORE_CONTEXT, EventType};
 pub use lifecycle::{SessionCancelled, SessionCompleted, SessionErrored, SessionStarted};
@@ -21,7 +20,7 @@ pub use state::{Progress, ProgressUpdated, StateChanged};
 pub use tool::{OutputStreaming, ToolCompleted, ToolInvoked};
 pub use words::*;
 
-use crate::json::{Doc, Kind, Tape, Writer};
+use crate::json::{Doc, Kind, Tape, Writer, object};
 use crate::record::{Field, Members};
 
 /// One event: who said it, when, in which session, and what.
@@ -73,13 +72,23 @@ impl Event {
 
     /// Writes the event, compact, its members in the advised order (§3.6).
     pub fn to_json(&self) -> String {
-        let mut writer = Writer::default();
-        writer.open_object();
-        self.envelope.write_head(&mut writer);
-        self.payload.write(&mut writer);
-        self.envelope.write_tail(&mut writer);
-        writer.close_object();
-        writer.finish()
+        object(|writer| {
+            self.envelope.write_head(writer);
+            self.payload.write(writer);
+            self.envelope.write_tail(writer);
+        })
+    }
+}
+
+impl Payload {
+    /// The summary for a verbosity, or the nearest that there is.
+    pub fn summary(&self, verbosity: &Verbosity) -> Option<&str> {
+        let [terse, normal, detailed] = self.summaries();
+        match verbosity {
+            Verbosity::Terse => terse.or(normal).or(detailed),
+            Verbosity::Detailed => detailed.or(normal).or(terse),
+            _ => normal.or(terse).or(detailed),
+        }
     }
 }
 
@@ -130,6 +139,14 @@ macro_rules! payloads {
         }
 
         impl Payload {
+            /// The summaries that it has: terse, normal and detailed (§3.3.1).
+            pub fn summaries(&self) -> [Option<&str>; 3] {
+                match self {
+                    $(Self::$name(payload) => payload.summaries(),)*
+                    Self::Extension(_) | Self::Malformed(_) => [None; 3],
+                }
+            }
+
             /// The members that this version does not know, as received.
             pub(crate) fn other(&self) -> &Members {
                 match self {

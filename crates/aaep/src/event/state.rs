@@ -13,20 +13,12 @@ record! {
             /// The state that it is in now.
             to_state: State, Shape::Text { min: 1, max: 64 }, rule::STATE_FORM, rule::STATE;
         }
-        optional {
-            /// The new state in few words.
-            summary_terse: String, Shape::SHORT, rule::SUMMARIES, spoken;
-            /// The new state in words.
-            summary_normal: String, Shape::LONG, rule::SUMMARIES, spoken;
-            /// The new state in many words.
-            summary_detailed: String, Shape::LONG, rule::SUMMARIES, spoken;
+        optional with summaries {
             /// How long the new state should last.
             expected_duration_ms: u64, Shape::MILLIS, rule::STARTED_FORM;
         }
     }
-}
 
-record! {
     /// How far the work has come (§4.2.2): at least one of these.
     Progress {
         required {}
@@ -41,9 +33,7 @@ record! {
             description: String, Shape::SHORT, rule::PROGRESS_FORM, spoken;
         }
     }
-}
 
-record! {
     /// `aaep:agent.progress.updated` (§4.2.2): a long task has moved on.
     ProgressUpdated {
         required {
@@ -52,13 +42,7 @@ record! {
                 Shape::Record { fields: Progress::FIELDS, closed: Some(rule::PROGRESS_FORM), open_objects: None },
                 rule::PROGRESS, rule::PROGRESS;
         }
-        optional {
-            /// The progress in few words.
-            summary_terse: String, Shape::SHORT, rule::SUMMARIES, spoken;
-            /// The progress in words.
-            summary_normal: String, Shape::LONG, rule::SUMMARIES, spoken;
-            /// The progress in many words.
-            summary_detailed: String, Shape::LONG, rule::SUMMARIES, spoken;
+        optional with summaries {
             /// How long it should still take.
             eta_ms: u64, Shape::MILLIS, rule::PROGRESS_FORM;
         }

@@ -1,7 +1,7 @@
 //! The tool-and-action family (§4.3): what the agent does, and what it says.
 
 use crate::event::{CoalesceHint, RiskLevel, ToolStatus};
-use crate::form::{is_id, is_media_type, is_tool_name};
+use crate::form::{is_media_type, is_tool_name};
 use crate::id::{OutputId, ToolCallId};
 use crate::record::{Shape, ToolName, record};
 use crate::rule;
@@ -10,11 +10,6 @@ const TOOL: Shape = Shape::Form {
     is: is_tool_name,
     pattern: "^[A-Za-z_][A-Za-z0-9_.-]{0,255}$",
     called: "a name like fetch_balance",
-};
-const CALL_ID: Shape = Shape::Form {
-    is: |text| is_id(ToolCallId::PREFIX, text),
-    pattern: "^call_[A-Za-z0-9]{1,64}$",
-    called: "an id like call_7a2b9c4e",
 };
 
 record! {
@@ -26,11 +21,7 @@ record! {
             /// What this call does.
             summary_normal: String, Shape::LONG, rule::SUMMARIES, rule::INVOKED, spoken;
         }
-        optional {
-            /// The same in few words.
-            summary_terse: String, Shape::SHORT, rule::SUMMARIES, spoken;
-            /// The same in many words.
-            summary_detailed: String, Shape::LONG, rule::SUMMARIES, spoken;
+        optional with other summaries {
             /// What the tool does in general.
             description: String, Shape::SHORT, rule::TOOL_FORM, spoken;
             /// The arguments in words; no secrets.
@@ -42,12 +33,10 @@ record! {
             /// Whether it can never be undone; no if not said.
             irreversible: bool, Shape::Bool, rule::RISK;
             /// Ties the completion to this call.
-            tool_call_id: ToolCallId, CALL_ID, rule::CALL_ID;
+            tool_call_id: ToolCallId, ToolCallId::SHAPE, rule::CALL_ID;
         }
     }
-}
 
-record! {
     /// `aaep:agent.tool.completed` (§4.3.2): a tool has ended, one way or another.
     ToolCompleted {
         required {
@@ -56,24 +45,16 @@ record! {
             /// How it ended.
             status: ToolStatus, Shape::Word(ToolStatus::WORDS), rule::TOOL_DONE, rule::TOOL_DONE;
         }
-        optional {
-            /// The result in few words.
-            summary_terse: String, Shape::SHORT, rule::SUMMARIES, spoken;
-            /// The result in words.
-            summary_normal: String, Shape::LONG, rule::SUMMARIES, spoken;
-            /// The result in many words.
-            summary_detailed: String, Shape::LONG, rule::SUMMARIES, spoken;
+        optional with summaries {
             /// The call that ended.
-            tool_call_id: ToolCallId, CALL_ID, rule::CALL_ID;
+            tool_call_id: ToolCallId, ToolCallId::SHAPE, rule::CALL_ID;
             /// How long it took.
             duration_ms: u64, Shape::MILLIS, rule::COMPLETED_FORM;
             /// What went wrong.
             error_message: String, Shape::SHORT, rule::ERROR_MESSAGE, spoken;
         }
     }
-}
 
-record! {
     /// `aaep:agent.output.streaming` (§4.3.3): a piece of what the agent has to say.
     OutputStreaming {
         required {
@@ -88,13 +69,7 @@ record! {
             /// Up to where it makes sense when spoken.
             coalesce_hint: CoalesceHint, Shape::Word(CoalesceHint::WORDS), rule::OUTPUT_HINT;
             /// The output that it belongs to.
-            output_id: OutputId,
-                Shape::Form {
-                    is: |text| is_id(OutputId::PREFIX, text),
-                    pattern: "^out_[A-Za-z0-9]{1,64}$",
-                    called: "an id like out_3a8c2",
-                },
-                rule::OUTPUT_FORM;
+            output_id: OutputId, OutputId::SHAPE, rule::OUTPUT_FORM;
             /// What the text is; `text/plain` if not said.
             content_type: String,
                 Shape::Form {
@@ -106,5 +81,13 @@ record! {
             /// The language of this piece, where it differs from the event's.
             language: String, Shape::Tag, rule::OUTPUT_TYPE;
         }
+    }
+}
+
+impl OutputStreaming {
+    /// It has none: what the agent says is the output itself.
+    #[allow(clippy::unused_self, reason = "the other events have some")]
+    pub(crate) fn summaries(&self) -> [Option<&str>; 3] {
+        [None; 3]
     }
 }

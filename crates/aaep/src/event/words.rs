@@ -5,16 +5,10 @@ use crate::record::words;
 words! {
     /// How much an event's text says (§3.3.1).
     Verbosity { Terse = "terse", Normal = "normal", Detailed = "detailed", }
-}
-words! {
     /// How urgent an event is (§3.3.2).
     Urgency { Background = "background", Normal = "normal", Critical = "critical", }
-}
-words! {
     /// Which way text runs (§11.4).
     TextDirection { LeftToRight = "ltr", RightToLeft = "rtl", Auto = "auto", }
-}
-words! {
     /// The state of an agent (§4.2.1).
     State {
         Idle = "idle",
@@ -27,8 +21,6 @@ words! {
     }
     /// A state beyond those that the specification advises: just as lawful.
     or Other
-}
-words! {
     /// Why a session failed (§4.1.3).
     ErrorCategory {
         /// Trying again is likely to work.
@@ -40,20 +32,12 @@ words! {
         /// The producer cannot tell.
         UnknownCause = "unknown",
     }
-}
-words! {
     /// Who cancelled a session (§4.1.4).
     CancelledBy { User = "user", Producer = "producer", Timeout = "timeout", System = "system", }
-}
-words! {
     /// How much harm an action could do (§4.3.1).
     RiskLevel { Low = "low", Medium = "medium", High = "high", }
-}
-words! {
     /// How a tool ended (§4.3.2).
     ToolStatus { Success = "success", Error = "error", Timeout = "timeout", }
-}
-words! {
     /// Up to where a chunk of output makes sense when spoken (§4.3.3).
     CoalesceHint {
         None = "none",
@@ -62,20 +46,14 @@ words! {
         Paragraph = "paragraph",
         Completion = "completion",
     }
-}
-words! {
     /// A person's answer, or what holds without one (§4.4.1).
     Decision { Accept = "accept", Reject = "reject", }
-}
-words! {
     /// Whether an action can be undone (§4.4.1).
     Reversibility {
         Reversible = "reversible",
         ReversibleWithEffort = "reversible_with_effort",
         Irreversible = "irreversible",
     }
-}
-words! {
     /// What an answer to a clarification may be (§4.4.2).
     ResponseKind {
         FreeText = "freetext",
@@ -83,8 +61,6 @@ words! {
         MultipleChoice = "multiple_choice",
         Numeric = "numeric",
     }
-}
-words! {
     /// To whom a session is handed (§4.4.3).
     HandoffTarget {
         Human = "human",

@@ -4,8 +4,8 @@ use crate::event::Producer;
 use crate::form::{is_compact_jws, is_reason, is_version};
 use crate::id::SubscriptionId;
 use crate::json::Raw;
+use crate::message::Capabilities;
 use crate::message::capabilities::CAPABILITIES;
-use crate::message::{Capabilities, SUBSCRIPTION_ID};
 use crate::record::{Shape, record, words};
 use crate::rule;
 
@@ -39,14 +39,12 @@ record! {
             extensions: Raw, Shape::Extensions, rule::EXTENSION_OBJECT;
         }
     }
-}
 
-record! {
     /// `subscription.accepted` (§5.4).
     SubscriptionAccepted {
         required {
             /// The subscription's id.
-            subscription_id: SubscriptionId, SUBSCRIPTION_ID, rule::SUBSCRIPTION_ID, rule::ACCEPTED;
+            subscription_id: SubscriptionId, SubscriptionId::SHAPE, rule::SUBSCRIPTION_ID, rule::ACCEPTED;
             /// The version that will be spoken.
             aaep_version: String, VERSION, rule::VERSION_FORM, rule::ACCEPTED;
             /// Who will be heard.
@@ -83,6 +81,7 @@ words! {
         TransportUnavailable = "transport_unavailable",
         UnknownReason = "unknown",
     }
+
 }
 
 record! {
@@ -101,27 +100,23 @@ record! {
             alternative_manifest_uri: String, Shape::Uri, rule::REJECTED_FORM;
         }
     }
-}
 
-record! {
     /// `subscription.renegotiate` (§5.7).
     SubscriptionRenegotiate {
         required {
             /// Which subscription.
-            subscription_id: SubscriptionId, SUBSCRIPTION_ID, rule::SUBSCRIPTION_ID, rule::RENEGOTIATE_FORM;
+            subscription_id: SubscriptionId, SubscriptionId::SHAPE, rule::SUBSCRIPTION_ID, rule::RENEGOTIATE_FORM;
             /// What should change; what is left out stays.
             capabilities: Capabilities, CAPABILITIES, rule::RENEGOTIATE_FORM, rule::RENEGOTIATE_FORM;
         }
         optional {}
     }
-}
 
-record! {
     /// `subscription.close` (§5.8).
     SubscriptionClose {
         required {
             /// Which subscription.
-            subscription_id: SubscriptionId, SUBSCRIPTION_ID, rule::SUBSCRIPTION_ID, rule::RENEGOTIATE_FORM;
+            subscription_id: SubscriptionId, SubscriptionId::SHAPE, rule::SUBSCRIPTION_ID, rule::RENEGOTIATE_FORM;
         }
         optional {
             /// Why, for machines.

@@ -17,17 +17,10 @@ pub use manifest::Manifest;
 pub use reply::{ClarificationReply, ConfirmationReply, DeadlineExtend, Response, SessionStop};
 
 use crate::event::{CORE_CONTEXT, Decision};
-use crate::form::is_id;
-use crate::id::SubscriptionId;
-use crate::json::{Doc, Tape, Writer};
+use crate::json::{Doc, Tape, object};
 use crate::record::{Field, Shape, members_of};
 use crate::rule::{self, Rule};
 
-pub(crate) const SUBSCRIPTION_ID: Shape = Shape::Form {
-    is: |text| is_id(SubscriptionId::PREFIX, text),
-    pattern: "^sub_[A-Za-z0-9]{1,64}$",
-    called: "an id like sub_8a4f2c9d",
-};
 pub(crate) const DECISION: Shape = Shape::Word(Decision::WORDS);
 
 macro_rules! messages {
@@ -117,17 +110,15 @@ macro_rules! messages {
 
             /// Writes the message, compact.
             pub fn to_json(&self) -> String {
-                let mut writer = Writer::default();
-                writer.open_object();
+                object(|writer| {
                 if matches!(self, Self::Manifest(manifest) if manifest.other.get("@context").is_none()) {
                     writer.key("@context").text(CORE_CONTEXT);
                 }
                 writer.key("type").text(self.message_type().as_str());
                 match self {
-                    $(Self::$name(message) => message.write_members(&mut writer),)*
+                    $(Self::$name(message) => message.write_members(writer),)*
                 }
-                writer.close_object();
-                writer.finish()
+                })
             }
         }
     };

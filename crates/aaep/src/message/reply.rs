@@ -1,9 +1,9 @@
 //! What the person says back (§6.3, §6.5), and the two messages of sayso's own.
 
-use crate::event::{Decision, REPLY_TOKEN};
+use crate::event::Decision;
 use crate::id::{ReplyToken, SessionId, SubscriptionId};
 use crate::json::{Kind, Raw, Value, Writer};
-use crate::message::{DECISION, SUBSCRIPTION_ID};
+use crate::message::DECISION;
 use crate::record::{Part, Shape, record};
 use crate::rule;
 use seal::Timestamp;
@@ -15,11 +15,11 @@ record! {
     ConfirmationReply {
         required {
             /// The question's token.
-            reply_token: ReplyToken, REPLY_TOKEN, rule::REPLY_TOKEN, rule::CONFIRMATION_REPLY;
+            reply_token: ReplyToken, ReplyToken::SHAPE, rule::REPLY_TOKEN, rule::CONFIRMATION_REPLY;
             /// The decision.
             decision: Decision, DECISION, rule::REPLY_TIME, rule::CONFIRMATION_REPLY;
             /// The subscription over which the question came.
-            subscription_id: SubscriptionId, SUBSCRIPTION_ID, rule::SUBSCRIPTION_ID, rule::CONFIRMATION_REPLY;
+            subscription_id: SubscriptionId, SubscriptionId::SHAPE, rule::SUBSCRIPTION_ID, rule::CONFIRMATION_REPLY;
             /// When the person decided.
             timestamp: Timestamp, WHEN, rule::REPLY_TIME, rule::CONFIRMATION_REPLY;
         }
@@ -71,11 +71,11 @@ record! {
     ClarificationReply {
         required {
             /// The question's token.
-            reply_token: ReplyToken, REPLY_TOKEN, rule::REPLY_TOKEN, rule::CLARIFICATION_REPLY;
+            reply_token: ReplyToken, ReplyToken::SHAPE, rule::REPLY_TOKEN, rule::CLARIFICATION_REPLY;
             /// The answer.
             response: Response, Shape::Response, rule::CLARIFICATION_REPLY_FORM, rule::CLARIFICATION_REPLY;
             /// The subscription over which the question came.
-            subscription_id: SubscriptionId, SUBSCRIPTION_ID, rule::SUBSCRIPTION_ID, rule::CLARIFICATION_REPLY;
+            subscription_id: SubscriptionId, SubscriptionId::SHAPE, rule::SUBSCRIPTION_ID, rule::CLARIFICATION_REPLY;
             /// When the person answered.
             timestamp: Timestamp, WHEN, rule::REPLY_TIME, rule::CLARIFICATION_REPLY;
         }
@@ -88,16 +88,14 @@ record! {
             correlation_id: String, Shape::ANY, rule::CLARIFICATION_REPLY_FORM;
         }
     }
-}
 
-record! {
     /// `sayso:deadline.extend`: the person needs more time.
     DeadlineExtend {
         required {
             /// The question's token.
-            reply_token: ReplyToken, REPLY_TOKEN, rule::REPLY_TOKEN, rule::OUR_MESSAGE;
+            reply_token: ReplyToken, ReplyToken::SHAPE, rule::REPLY_TOKEN, rule::OUR_MESSAGE;
             /// The subscription over which the question came.
-            subscription_id: SubscriptionId, SUBSCRIPTION_ID, rule::SUBSCRIPTION_ID, rule::OUR_MESSAGE;
+            subscription_id: SubscriptionId, SubscriptionId::SHAPE, rule::SUBSCRIPTION_ID, rule::OUR_MESSAGE;
             /// When the person asked for it.
             timestamp: Timestamp, WHEN, rule::REPLY_TIME, rule::OUR_MESSAGE;
         }
@@ -106,22 +104,14 @@ record! {
             seconds: u64, Shape::Integer { min: 1, max: 864_000 }, rule::OUR_MESSAGE;
         }
     }
-}
 
-record! {
     /// `sayso:session.stop`: the person stops the agent.
     SessionStop {
         required {
             /// Which session.
-            session_id: SessionId,
-                Shape::Form {
-                    is: |text| crate::form::is_id(SessionId::PREFIX, text),
-                    pattern: "^sess_[A-Za-z0-9]{1,64}$",
-                    called: "an id like sess_2c91a7b4d23f1e88",
-                },
-                rule::SESSION_ID, rule::OUR_MESSAGE;
+            session_id: SessionId, SessionId::SHAPE, rule::SESSION_ID, rule::OUR_MESSAGE;
             /// The subscription over which the session is heard.
-            subscription_id: SubscriptionId, SUBSCRIPTION_ID, rule::SUBSCRIPTION_ID, rule::OUR_MESSAGE;
+            subscription_id: SubscriptionId, SubscriptionId::SHAPE, rule::SUBSCRIPTION_ID, rule::OUR_MESSAGE;
             /// When the person stopped it.
             timestamp: Timestamp, WHEN, rule::REPLY_TIME, rule::OUR_MESSAGE;
         }

@@ -8,13 +8,52 @@ pub use part::{Member, Members};
 pub(crate) use part::{Part, members_of};
 pub(crate) use shape::{Field, Shape};
 
-/// Declares a record: a Rust struct, how it is read and written, and the table of its fields.
+/// Declares records: for each a Rust struct, how it is read and written, and the table of its fields.
 ///
 /// Each line reads `name: Type, shape, rule broken by a wrong value`; required fields also name the rule that is
 /// broken by their absence. `spoken` marks what people hear: text (language, direction, secrets are checked there), and what can stand in
 /// other languages beside it (§11.5.1).
 /// Members that the table does not know, and values that the type cannot hold, are kept in `other`.
+///
+/// `optional with summaries` adds the three summaries (§3.3.1); `optional with other summaries` adds the two beside a
+/// `summary_normal` that is required. Both also write `summaries`, which returns the three.
 macro_rules! record {
+    ($(#[$doc:meta])* $name:ident $fields:tt $($others:tt)+) => {
+        $crate::record::record! { $(#[$doc])* $name $fields }
+        $crate::record::record! { $($others)+ }
+    };
+    ($(#[$doc:meta])* $name:ident { required $required:tt optional with summaries $optional:tt }) => {
+        $crate::record::record! { @summaries $(#[$doc])* $name $required $optional
+            /// The summary.
+            summary_normal: String, $crate::record::Shape::LONG, $crate::rule::SUMMARIES, spoken;
+        }
+    };
+    ($(#[$doc:meta])* $name:ident { required $required:tt optional with other summaries $optional:tt }) => {
+        $crate::record::record! { @summaries $(#[$doc])* $name $required $optional }
+    };
+    (@summaries $(#[$doc:meta])* $name:ident $required:tt { $($optional:tt)* } $($normal:tt)*) => {
+        $crate::record::record! {
+            $(#[$doc])*
+            $name {
+                required $required
+                optional {
+                    /// The summary in few words.
+                    summary_terse: String, $crate::record::Shape::SHORT, $crate::rule::SUMMARIES, spoken;
+                    $($normal)*
+                    /// The summary in many words.
+                    summary_detailed: String, $crate::record::Shape::LONG, $crate::rule::SUMMARIES, spoken;
+                    $($optional)*
+                }
+            }
+        }
+
+        impl $name {
+            pub(crate) fn summaries(&self) -> [Option<&str>; 3] {
+                let (terse, normal, detailed) = (&self.summary_terse, &self.summary_normal, &self.summary_detailed);
+                [terse.into(), normal.into(), detailed.into()].map(|text: Option<&String>| text.map(String::as_str))
+            }
+        }
+    };
     (
         $(#[$doc:meta])*
         $name:ident {
@@ -112,8 +151,12 @@ macro_rules! record {
 }
 pub(crate) use record;
 
-/// Declares a set of words that may grow: one that is not listed survives as `Unknown`, or as the variant after `or`.
+/// Declares sets of words that may grow: one that is not listed survives as `Unknown`, or as the variant after `or`.
 macro_rules! words {
+    ($(#[$doc:meta])* $name:ident $variants:tt $(#[$odoc:meta])* or $other:ident $($others:tt)+) => {
+        $crate::record::words! { $(#[$doc])* $name $variants $(#[$odoc])* or $other }
+        $crate::record::words! { $($others)+ }
+    };
     ($(#[$doc:meta])* $name:ident { $($variants:tt)* }) => {
         $crate::record::words! {
             $(#[$doc])*
@@ -171,6 +214,10 @@ macro_rules! words {
                 writer.text(self.as_str());
             }
         }
+    };
+    ($(#[$doc:meta])* $name:ident $variants:tt $($others:tt)+) => {
+        $crate::record::words! { $(#[$doc])* $name $variants }
+        $crate::record::words! { $($others)+ }
     };
 }
 pub(crate) use words;

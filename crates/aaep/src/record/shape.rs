@@ -2,7 +2,6 @@
 
 use crate::rule::Rule;
 
-/// One field of a record.
 #[derive(Debug)]
 pub(crate) struct Field {
     pub(crate) name: &'static str,
@@ -51,23 +50,15 @@ pub(crate) enum Shape {
 }
 
 impl Shape {
-    /// A string of 1 to 16384 code points.
     pub(crate) const LONG: Shape = Shape::Text { min: 1, max: 16_384 };
-    /// A string of at most 16384 code points.
     pub(crate) const LONG_OR_EMPTY: Shape = Shape::Text { min: 0, max: 16_384 };
-    /// A string of 1 to 4096 code points.
     pub(crate) const SHORT: Shape = Shape::Text { min: 1, max: 4096 };
-    /// A string of 1 to 256 code points.
     pub(crate) const NAME: Shape = Shape::Text { min: 1, max: 256 };
-    /// Any string but the empty one.
     pub(crate) const SOME: Shape = Shape::Text { min: 1, max: u32::MAX };
-    /// Any string.
     pub(crate) const ANY: Shape = Shape::Text { min: 0, max: u32::MAX };
     /// Milliseconds of at most a day.
     pub(crate) const MILLIS: Shape = Shape::Integer { min: 0, max: 86_400_000 };
-    /// An integer from 0 on.
     pub(crate) const COUNT: Shape = Shape::Integer { min: 0, max: i64::MAX };
-    /// An integer from 1 on.
     pub(crate) const POSITIVE: Shape = Shape::Integer { min: 1, max: i64::MAX };
 
     /// The shape in words, for a finding's sentence.

@@ -28,18 +28,14 @@ pub enum Sequence {
     Never,
 }
 
-/// How much may be open at once.
-#[derive(Clone, Copy, Debug)]
-pub struct Limits {
-    /// Sessions that are open at once.
-    pub open_sessions: usize,
-    /// Tools, outputs, questions and producers that are open at once in one session.
-    pub open_in_session: usize,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self { open_sessions: 65_536, open_in_session: MAX_OPEN }
+seal::defaults! {
+    /// How much may be open at once.
+    #[derive(Clone, Copy, Debug)]
+    pub struct Limits {
+        /// Sessions that are open at once.
+        pub open_sessions: usize = 65_536,
+        /// Tools, outputs, questions and producers that are open at once in one session.
+        pub open_in_session: usize = MAX_OPEN,
     }
 }
 

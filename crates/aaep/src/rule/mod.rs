@@ -15,22 +15,13 @@ pub(crate) use events::*;
 pub(crate) use handshake::*;
 pub(crate) use sequence::*;
 
-/// How bad it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Severity {
-    /// Worth a word; lawful all the same.
-    Warning,
-    /// Against the protocol.
-    Error,
-}
-
-impl Severity {
-    /// The word that stands in a finding's line.
-    pub fn word(self) -> &'static str {
-        match self {
-            Severity::Warning => "warning",
-            Severity::Error => "error",
-        }
+seal::word_enum! {
+    /// How bad it is. Its word stands in a finding's line.
+    Severity word {
+        /// Worth a word; lawful all the same.
+        Warning "warning",
+        /// Against the protocol.
+        Error "error",
     }
 }
 

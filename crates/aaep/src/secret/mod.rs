@@ -129,7 +129,6 @@ fn secret_at(text: &str, at: usize) -> Option<Secret> {
     Some(Secret { range: range.start + at..range.end + at, kind })
 }
 
-/// The character before a byte.
 fn before(text: &str, at: usize) -> Option<char> {
     text.get(..at)?.chars().next_back()
 }

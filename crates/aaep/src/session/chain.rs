@@ -50,7 +50,6 @@ impl Chains {
         self.first.iter().chain(&self.others)
     }
 
-    /// The chain at a place.
     fn at(&mut self, place: usize) -> Option<&mut Chain> {
         match place.checked_sub(1) {
             None => self.first.as_mut(),

@@ -6,7 +6,6 @@ use super::Waiting;
 use crate::fingerprint::Seen;
 use crate::rule::{self, Findings};
 
-/// The outputs of a session.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Outputs {
     open: Vec<Output>,

@@ -18,7 +18,6 @@ use seal::{Timestamp, UnixMillis};
 /// So many questions whose action was taken without a recorded reply are remembered in case it still comes.
 const MOST_ACTED: usize = 64;
 
-/// The questions of a session.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Questions {
     list: Vec<Question>,

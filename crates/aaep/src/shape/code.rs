@@ -17,13 +17,11 @@ pub(super) enum Place {
 /// What a text comes after.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Context {
-    /// The fence that is open.
     pub(super) fence: Option<Fence>,
     /// The text does not begin a line.
     pub(super) mid_line: bool,
 }
 
-/// What a fence is made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Fence {
     mark: u8,

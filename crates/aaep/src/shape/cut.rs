@@ -24,11 +24,9 @@ pub(super) struct Waiting<'t> {
     pub(super) context: Context,
     /// The language's tag; it decides which full stops are abbreviations.
     pub(super) language: &'t str,
-    /// Nothing follows.
     pub(super) ended: bool,
 }
 
-/// The result of looking for a cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Found {
     /// The first cut is here.
@@ -224,7 +222,6 @@ impl Waiting<'_> {
     }
 }
 
-/// Whether white space holds an empty line.
 pub(super) fn is_blank_line(space: &str) -> bool {
     let ends = space.chars().filter(|c| is_line_end(*c)).count();
     space.contains('\u{2029}') || ends - space.matches("\r\n").count() >= 2

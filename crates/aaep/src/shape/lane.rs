@@ -24,7 +24,6 @@ impl<T> Default for Lane<T> {
 }
 
 impl<T> Lane<T> {
-    /// Whether nothing is held.
     pub(super) fn is_idle(&self) -> bool {
         self.texts.is_empty() && self.queued.is_empty()
     }

@@ -64,7 +64,6 @@ impl<T: AsRef<Event>> Text<T> {
         }
     }
 
-    /// Whether a chunk belongs to this output.
     pub(super) fn is_of(&self, event: &Event, chunk: &OutputStreaming) -> bool {
         self.output == chunk.output_id
             && (self.output.is_some() || *self.agent == *event.envelope.producer.agent_id)

@@ -9,48 +9,34 @@ use crate::event::Verbosity;
 use crate::message::{Boundary, CognitiveLoad, EventFilters};
 use crate::negotiate::Terms;
 
-/// The terms of a subscription, as far as they shape what it hears (§5.3). The default is the protocol's.
-///
-/// ```
-/// use aaep::shape::Wants;
-/// let slow = Wants { rate: Some(2), ..Wants::default() };
-/// assert_ne!(slow.key(), Wants::default().key());
-/// ```
-#[derive(Clone, Debug, PartialEq)]
-pub struct Wants {
-    /// How much text is wanted (§5.3.1.2).
-    pub verbosity: Verbosity,
-    /// In which languages, the dearest first (§5.3.1.3).
-    pub languages: Vec<String>,
-    /// Where output may be cut (§5.3.1.6); with `none` it comes as the agent cut it.
-    pub boundaries: Vec<Boundary>,
-    /// Which events are wanted (§5.3.1.7).
-    pub filters: EventFilters,
-    /// At most so many events in a second, criticals aside (§5.3.1.1).
-    pub rate: Option<u64>,
-    /// How much the person can take in (§5.3.1.10).
-    pub cognitive_load: CognitiveLoad,
-    /// How fast text is spoken (§5.3.1.11).
-    pub pace_wpm: Option<u64>,
-    /// Whether confirmations can be answered (§5.3.1.4).
-    pub confirmations: bool,
-    /// Whether clarifications can be answered (§5.3.1.5).
-    pub clarifications: bool,
-}
-
-impl Default for Wants {
-    fn default() -> Self {
-        Self {
-            verbosity: Verbosity::Normal,
-            languages: vec!["en-US".to_owned()],
-            boundaries: vec![Boundary::Sentence, Boundary::Completion],
-            filters: EventFilters::new(),
-            rate: None,
-            cognitive_load: CognitiveLoad::Medium,
-            pace_wpm: None,
-            confirmations: false,
-            clarifications: false,
-        }
+seal::defaults! {
+    /// The terms of a subscription, as far as they shape what it hears (§5.3). The default is the protocol's.
+    ///
+    /// ```
+    /// use aaep::shape::Wants;
+    /// let slow = Wants { rate: Some(2), ..Wants::default() };
+    /// assert_ne!(slow.key(), Wants::default().key());
+    /// ```
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct Wants {
+        /// How much text is wanted (§5.3.1.2).
+        pub verbosity: Verbosity = Verbosity::Normal,
+        /// In which languages, the dearest first (§5.3.1.3).
+        pub languages: Vec<String> = vec!["en-US".to_owned()],
+        /// Where output may be cut (§5.3.1.6); with `none` it comes as the agent cut it.
+        pub boundaries: Vec<Boundary> = vec![Boundary::Sentence, Boundary::Completion],
+        /// Which events are wanted (§5.3.1.7).
+        pub filters: EventFilters = EventFilters::new(),
+        /// At most so many events in a second, criticals aside (§5.3.1.1).
+        pub rate: Option<u64> = None,
+        /// How much the person can take in (§5.3.1.10).
+        pub cognitive_load: CognitiveLoad = CognitiveLoad::Medium,
+        /// How fast text is spoken (§5.3.1.11).
+        pub pace_wpm: Option<u64> = None,
+        /// Whether confirmations can be answered (§5.3.1.4).
+        pub confirmations: bool = false,
+        /// Whether clarifications can be answered (§5.3.1.5).
+        pub clarifications: bool = false,
     }
 }
 
@@ -126,21 +112,17 @@ impl Wants {
     }
 }
 
-/// How much is held at most. Nothing is ever lost at a limit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
-    /// Bytes of text in one event, and so the text that is held of one output: beyond, it is released before its
-    /// boundary, with the hint `none`. At most 16384, because no more is lawful in a chunk (§3.7, §4.3.3).
-    pub text: usize,
-    /// Outputs of which text is held: further ones are not held at all.
-    pub outputs: usize,
-    /// Events that are held for rate and pace: beyond, [`Shaper::is_full`](super::Shaper::is_full) says so, and the
-    /// subscription should be closed (C-C18).
-    pub events: usize,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self { text: 16_384, outputs: 1024, events: 10_000 }
+seal::defaults! {
+    /// How much is held at most. Nothing is ever lost at a limit.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct Limits {
+        /// Bytes of text in one event, and so the text that is held of one output: beyond, it is released before its
+        /// boundary, with the hint `none`. At most 16384, because no more is lawful in a chunk (§3.7, §4.3.3).
+        pub text: usize = 16_384,
+        /// Outputs of which text is held: further ones are not held at all.
+        pub outputs: usize = 1024,
+        /// Events that are held for rate and pace: beyond, [`Shaper::is_full`](super::Shaper::is_full) says so, and the
+        /// subscription should be closed (C-C18).
+        pub events: usize = 10_000,
     }
 }

@@ -8,7 +8,7 @@ use super::Wants;
 use super::language::is_right_to_left;
 use crate::event::{Event, EventType, Payload, TextDirection, Verbosity};
 use crate::form::is_language_tag;
-use crate::json::{Tape, Value, Writer};
+use crate::json::{Tape, Value, Writer, object};
 use crate::negotiate::language::lookup;
 
 /// The event in the words that are wanted; nothing if it has them already, or has no others.
@@ -31,31 +31,13 @@ fn wants_other_verbosity(event: &Event, wants: &Wants) -> bool {
         && has_summary(&event.payload, &wants.verbosity)
 }
 
-/// Whether there is a summary for that verbosity.
 fn has_summary(payload: &Payload, verbosity: &Verbosity) -> bool {
-    macro_rules! summary {
-        ($payload:expr, $normal:expr) => {
-            match verbosity {
-                Verbosity::Terse => $payload.summary_terse.is_some(),
-                Verbosity::Normal => $normal,
-                Verbosity::Detailed => $payload.summary_detailed.is_some(),
-                Verbosity::Unknown(_) => false,
-            }
-        };
-    }
-    match payload {
-        Payload::SessionStarted(it) => summary!(it, true),
-        Payload::SessionCompleted(it) => summary!(it, true),
-        Payload::SessionErrored(it) => summary!(it, true),
-        Payload::SessionCancelled(it) => summary!(it, true),
-        Payload::ToolInvoked(it) => summary!(it, true),
-        Payload::StateChanged(it) => summary!(it, it.summary_normal.is_some()),
-        Payload::ProgressUpdated(it) => summary!(it, it.summary_normal.is_some()),
-        Payload::ToolCompleted(it) => summary!(it, it.summary_normal.is_some()),
-        Payload::AwaitingConfirmation(it) => summary!(it, it.summary_normal.is_some()),
-        Payload::AwaitingClarification(it) => summary!(it, it.summary_normal.is_some()),
-        Payload::HandoffRequested(it) => summary!(it, it.summary_normal.is_some()),
-        Payload::OutputStreaming(_) | Payload::Extension(_) | Payload::Malformed(_) => false,
+    let [terse, normal, detailed] = payload.summaries();
+    match verbosity {
+        Verbosity::Terse => terse.is_some(),
+        Verbosity::Normal => normal.is_some(),
+        Verbosity::Detailed => detailed.is_some(),
+        Verbosity::Unknown(_) => false,
     }
 }
 
@@ -130,24 +112,22 @@ impl Spoken {
     fn swapped(&self, root: Value<'_>, best: &str, primary: &str) -> String {
         let wanted = best.replace('-', "_");
         let left = primary.to_ascii_lowercase().replace('-', "_");
-        let mut writer = Writer::default();
-        writer.open_object();
-        for (key, value) in root.members() {
-            let name = key.text().unwrap_or_default();
-            let (name, value) = match self.role(&name, &wanted, &left) {
-                Role::Base(variant) => (name, root.member(&variant).unwrap_or(value)),
-                Role::Variant(base, renamed) => (Cow::Owned(renamed), root.member(base).unwrap_or(value)),
-                Role::Replaced => continue,
-                Role::Other => (name, value),
-            };
-            writer.key(&name);
-            match root.member(&format!("summary_normal_{wanted}")) {
-                Some(said) if name == "progress" => described(value, said, &mut writer),
-                _ => writer.raw(value.source()),
+        object(|writer| {
+            for (key, value) in root.members() {
+                let name = key.text().unwrap_or_default();
+                let (name, value) = match self.role(&name, &wanted, &left) {
+                    Role::Base(variant) => (name, root.member(&variant).unwrap_or(value)),
+                    Role::Variant(base, renamed) => (Cow::Owned(renamed), root.member(base).unwrap_or(value)),
+                    Role::Replaced => continue,
+                    Role::Other => (name, value),
+                };
+                writer.key(&name);
+                match root.member(&format!("summary_normal_{wanted}")) {
+                    Some(said) if name == "progress" => described(value, said, writer),
+                    _ => writer.raw(value.source()),
+                }
             }
-        }
-        writer.close_object();
-        writer.finish()
+        })
     }
 
     fn role(&self, name: &str, wanted: &str, left: &str) -> Role {
