@@ -1,6 +1,6 @@
 //! The Agent Card: who an agent is, by which keys, signed by itself (D17).
 
-use seal::json::{Kind, Tape, Value, Writer};
+use seal::json::{Kind, Tape, Value, object};
 use seal::jws::{self, JwsError, Signer};
 use seal::{Canonical, Jwk, JwkError, Keys, NotCanonical, ed25519, es256};
 use thiserror::Error;
@@ -172,32 +172,23 @@ fn key(root: &Value<'_>, name: &'static str) -> Result<Jwk, CardError> {
 
 impl Profile {
     fn write(&self, keys: &Keys, signature: Option<&str>) -> String {
-        let mut writer = Writer::default();
-        writer.open_object();
-        let members = [
-            ("agentId", self.agent_id.as_str()),
-            ("name", &self.name),
-            ("description", &self.description),
-            ("organization", &self.organization),
-        ];
-        for (name, text) in members {
-            writer.key(name).text(text);
-        }
-        writer.key("capabilities").open_array();
-        for capability in &self.capabilities {
-            writer.text(capability);
-        }
-        writer.close_array();
-        writer.key("protocols").raw(r#"["asp/0.1"]"#);
-        writer.key("conformanceLevel").text(self.level.word());
-        writer.key("dpopPublicKey");
-        Jwk::P256(keys.dpop.verifying_key().clone()).write(&mut writer);
-        writer.key("signingPublicKey");
-        Jwk::Ed25519(keys.signing.verifying_key()).write(&mut writer);
-        if let Some(signature) = signature {
-            writer.key("signature").text(signature);
-        }
-        writer.close_object();
-        writer.finish()
+        object(|writer| {
+            writer.key("agentId").text(self.agent_id.as_str());
+            writer.key("name").text(&self.name);
+            writer.key("description").text(&self.description);
+            writer.key("organization").text(&self.organization);
+            writer
+                .key("capabilities")
+                .array(|writer| self.capabilities.iter().for_each(|one| writer.text(one)));
+            writer.key("protocols").raw(r#"["asp/0.1"]"#);
+            writer.key("conformanceLevel").text(self.level.word());
+            writer.key("dpopPublicKey");
+            Jwk::P256(keys.dpop.verifying_key().clone()).write(writer);
+            writer.key("signingPublicKey");
+            Jwk::Ed25519(keys.signing.verifying_key()).write(writer);
+            if let Some(signature) = signature {
+                writer.key("signature").text(signature);
+            }
+        })
     }
 }

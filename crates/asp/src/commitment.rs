@@ -60,13 +60,6 @@ impl Commitment {
         self.terms.terms.obligations.iter().zip(self.done.iter().copied())
     }
 
-    /// Obligations that are not done and whose deadline has passed.
-    pub fn overdue(&self, now: UnixMillis) -> impl Iterator<Item = &Obligation> {
-        self.obligations()
-            .filter(move |(obligation, done)| done.is_none() && obligation.deadline.unix_millis() < now)
-            .map(|(obligation, _)| obligation)
-    }
-
     pub(crate) fn accept(&mut self) {
         self.status = Status::Accepted;
     }

@@ -88,7 +88,7 @@ fn write_uuid(f: &mut fmt::Formatter<'_>, bytes: &[u8; 16]) -> fmt::Result {
 }
 
 macro_rules! names {
-    ($($(#[$doc:meta])* $name:ident $good:ident $form:literal;)*) => {$(
+    ($($(#[$doc:meta])* $name:ident $good:expr, $form:literal;)*) => {$(
         $(#[$doc])*
         #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub struct $name(Box<str>);
@@ -96,7 +96,7 @@ macro_rules! names {
         impl $name {
             /// Takes a text that has the form.
             pub fn parse(text: &str) -> Result<Self, IdError> {
-                if $good(text) { Ok(Self(text.into())) } else { Err(IdError($form)) }
+                if ($good)(text) { Ok(Self(text.into())) } else { Err(IdError($form)) }
             }
         }
 
@@ -111,36 +111,29 @@ names! {
     /// assert!(asp::AgentUri::parse("agent://acme.example/purchasing/buyer").is_ok());
     /// assert!(asp::AgentUri::parse("https://acme.example").is_err());
     /// ```
-    AgentUri is_agent_uri "agent:// and 1 to 512 printable ASCII characters without spaces";
+    AgentUri is_agent_uri, "agent:// and 1 to 512 printable ASCII characters without spaces";
     /// Names a proposal (D19).
-    ProposalId is_proposal_id "prop_ and 1 to 128 letters, digits, hyphens, dots or underscores";
+    ProposalId |text| is_name("prop_", text), "prop_ and 1 to 128 letters, digits, hyphens, dots or underscores";
     /// Names a commitment (D19).
-    CommitmentId is_commitment_id "cmt_ and 1 to 128 letters, digits, hyphens, dots or underscores";
+    CommitmentId |text| is_name("cmt_", text), "cmt_ and 1 to 128 letters, digits, hyphens, dots or underscores";
     /// Names a query (D19).
-    QueryId is_query_id "qry_ and 1 to 128 letters, digits, hyphens, dots or underscores";
+    QueryId |text| is_name("qry_", text), "qry_ and 1 to 128 letters, digits, hyphens, dots or underscores";
     /// Names what a message refers to: a proposal, commitment, query, delegation or message.
-    Reference is_reference "1 to 136 letters, digits, hyphens, dots or underscores";
+    Reference |text| is_word(text, 136), "1 to 136 letters, digits, hyphens, dots or underscores";
     /// A currency: three capital letters, as ISO 4217 writes them.
-    Currency is_currency "three capital letters, such as USD";
+    Currency is_currency, "three capital letters, such as USD";
 }
 
-impl From<&ProposalId> for Reference {
-    fn from(id: &ProposalId) -> Self {
-        Self(id.0.clone())
-    }
+macro_rules! references {
+    ($($name:ident)*) => {$(
+        impl From<&$name> for Reference {
+            fn from(id: &$name) -> Self {
+                Self(id.0.clone())
+            }
+        }
+    )*};
 }
-
-impl From<&CommitmentId> for Reference {
-    fn from(id: &CommitmentId) -> Self {
-        Self(id.0.clone())
-    }
-}
-
-impl From<&QueryId> for Reference {
-    fn from(id: &QueryId) -> Self {
-        Self(id.0.clone())
-    }
-}
+references! { ProposalId CommitmentId QueryId }
 
 impl From<MessageId> for Reference {
     fn from(id: MessageId) -> Self {
@@ -154,20 +147,8 @@ fn is_agent_uri(text: &str) -> bool {
     })
 }
 
-fn is_proposal_id(text: &str) -> bool {
-    text.strip_prefix("prop_").is_some_and(|rest| is_word(rest, 128))
-}
-
-fn is_commitment_id(text: &str) -> bool {
-    text.strip_prefix("cmt_").is_some_and(|rest| is_word(rest, 128))
-}
-
-fn is_query_id(text: &str) -> bool {
-    text.strip_prefix("qry_").is_some_and(|rest| is_word(rest, 128))
-}
-
-fn is_reference(text: &str) -> bool {
-    is_word(text, 136)
+fn is_name(prefix: &str, text: &str) -> bool {
+    text.strip_prefix(prefix).is_some_and(|rest| is_word(rest, 128))
 }
 
 fn is_currency(text: &str) -> bool {

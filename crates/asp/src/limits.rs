@@ -3,21 +3,17 @@
 /// A proof and its message are made within this many seconds of each other; on live receipt, a message and the clock (D16).
 pub const PROOF_SECONDS: u64 = 300;
 
-/// How much a session may take.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Limits {
-    /// Bytes of one message; npayload's own limit is 256 KiB.
-    pub message_bytes: usize,
-    /// Proposals that are open at once.
-    pub open_proposals: usize,
-    /// Messages of one session.
-    pub messages: usize,
-    /// DPoP proofs that are remembered.
-    pub proofs: usize,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self { message_bytes: 256 * 1024, open_proposals: 64, messages: 1_000_000, proofs: 100_000 }
+seal::defaults! {
+    /// How much a session may take.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct Limits {
+        /// Bytes of one message; npayload's own limit is 256 KiB.
+        pub message_bytes: usize = 256 * 1024,
+        /// Proposals that are open at once.
+        pub open_proposals: usize = 64,
+        /// Messages of one session.
+        pub messages: usize = 1_000_000,
+        /// DPoP proofs that are remembered.
+        pub proofs: usize = 100_000,
     }
 }

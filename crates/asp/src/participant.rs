@@ -330,12 +330,8 @@ impl Participant {
         if let Some(message) = refusal.message
             && self.record.is_some()
         {
-            let body = Reject {
-                code: refusal.code.word().to_owned(),
-                reason: refusal.reason.clone(),
-                reference: Some(message.into()),
-                other: Others::default(),
-            };
+            let mut body = Reject::new(refusal.code.word(), refusal.reason.clone());
+            body.reference = Some(message.into());
             let draft = self.draft(body.into(), None, now, random)?;
             answer = Some(self.seal(draft, random)?.text);
         }

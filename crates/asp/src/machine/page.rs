@@ -17,17 +17,12 @@ const ROWS: &[Row] = &[
     // 1. IDLE to INVITED
     message(1, &[Idle], Propose)
         .when(&[yes(Fact::Invitation)])
-        .needs(&[need(FromInviter, Code::Unauthorized), need(Trusted, Code::InsufficientTrustScore)])
+        .needs(&[need(FromInviter), need(Trusted)])
         .to(Invited)
         .does(&[OpenChannel, OpenProposal, Start(Timer::Invitation)]),
     // 2. INVITED to INTRODUCED, in three steps (D2)
     message(2, &[Invited], Accept)
-        .needs(&[
-            never(Own, Code::Unauthorized),
-            never(Answered, Code::InvalidStateTransition),
-            need(Named, Code::InvalidStateTransition),
-            need(Trusted, Code::InsufficientTrustScore),
-        ])
+        .needs(&[never(Own), never(Answered), need(Named), need(Trusted)])
         .does(&[NoteAnswer]),
     message(2, &[Invited], Inform)
         .when(&[yes(Identity), yes(Answered), no(SenderKnown), no(OtherKnown)])
@@ -42,10 +37,7 @@ const ROWS: &[Row] = &[
         .when(&[yes(Identity), yes(Answered), yes(SenderKnown)])
         .refused(Code::Duplicate),
     // 3. INVITED to FAILED
-    message(3, &[Invited], Reject)
-        .needs(&[never(Own, Code::Unauthorized), need(Named, Code::InvalidStateTransition)])
-        .to(Failed)
-        .does(&[End]),
+    message(3, &[Invited], Reject).needs(&[never(Own), need(Named)]).to(Failed).does(&[End]),
     expiry(3, &[Invited], Timer::Invitation).to(Failed).does(&[End]),
     // 4. INTRODUCED to CONVERSING
     message(4, &[Introduced], Propose).when(&[no(Fact::Invitation)]).needs(PROPOSAL).to(Conversing).does(&[
@@ -56,17 +48,13 @@ const ROWS: &[Row] = &[
     message(4, &[Introduced], Query).to(Conversing).does(&[Enable, Start(Session)]),
     message(4, &[Introduced], Inform)
         .when(&[no(Fatal)])
-        .needs(&[need(CardPinned, Code::Unauthorized)])
+        .needs(&[need(CardPinned)])
         .to(Conversing)
         .does(&[Enable, Start(Session)]),
     message(4, &[Introduced], Observe).needs(STANDARD).to(Conversing).does(&[Enable, Start(Session)]),
     // 5. CONVERSING to AGREEING
     message(5, &[Conversing], Commit)
-        .needs(&[
-            need(Standard, Code::Unauthorized),
-            need(PartiesHere, Code::Unauthorized),
-            need(Fresh, Code::Duplicate),
-        ])
+        .needs(&[need(Standard), need(PartiesHere), need(Fresh)])
         .to(Agreeing)
         .does(&[Pend]),
     // 6. CONVERSING to CLOSED
@@ -77,31 +65,16 @@ const ROWS: &[Row] = &[
     expiry(8, &[Conversing], Session).to(Failed).does(&[End]),
     // 9. AGREEING to EXECUTING
     message(9, &[Agreeing], Accept)
-        .needs(&[
-            need(Standard, Code::Unauthorized),
-            never(Own, Code::Unauthorized),
-            need(Named, Code::InvalidStateTransition),
-            need(Funded, Code::BudgetExceeded),
-        ])
+        .needs(&[need(Standard), never(Own), need(Named), need(Funded)])
         .to(Executing)
         .does(&[Bind, ActivateEscrow]),
     // 10. AGREEING to CONVERSING
     message(10, &[Agreeing], Reject)
-        .needs(&[
-            need(Standard, Code::Unauthorized),
-            never(Own, Code::Unauthorized),
-            need(Named, Code::InvalidStateTransition),
-        ])
+        .needs(&[need(Standard), never(Own), need(Named)])
         .to(Conversing)
         .does(&[DropPending]),
     message(10, &[Agreeing], Counter)
-        .needs(&[
-            need(Standard, Code::Unauthorized),
-            never(Own, Code::Unauthorized),
-            need(Named, Code::InvalidStateTransition),
-            need(Fresh, Code::Duplicate),
-            need(Room, Code::CapacityUnavailable),
-        ])
+        .needs(&[need(Standard), never(Own), need(Named), need(Fresh), need(Room)])
         .to(Conversing)
         .does(&[DropPending, OpenProposal]),
     // 11. EXECUTING to CLOSED: when both have asked, or at once (D4)
@@ -115,7 +88,7 @@ const ROWS: &[Row] = &[
     // 14. ESCALATED to the state before
     message(14, &[Escalated], Inform)
         .when(&[yes(Resolution)])
-        .needs(&[need(Escalator, Code::Unauthorized)])
+        .needs(&[need(Escalator)])
         .back()
         .does(&[Stop(Escalation), Thaw]),
     // 15. ESCALATED to CLOSED
@@ -133,7 +106,7 @@ const ROWS: &[Row] = &[
     // 18. Any to FAILED (D7)
     message(18, &[Introduced, Conversing], Inform)
         .when(&[yes(Fatal)])
-        .needs(&[need(CardPinned, Code::Unauthorized)])
+        .needs(&[need(CardPinned)])
         .to(Failed)
         .does(&[End]),
     expiry(18, &[Agreeing, Executing], Session).to(Failed).does(&[End]),
@@ -147,15 +120,9 @@ const ROWS: &[Row] = &[
     message(0, &[Conversing], Accept).needs(ANSWER).does(&[ShutProposal]),
     message(0, &[Conversing], Reject).needs(ANSWER).does(&[ShutProposal]),
     message(0, &[Conversing], Counter)
-        .needs(&[
-            need(Standard, Code::Unauthorized),
-            need(Named, Code::InvalidStateTransition),
-            never(Own, Code::Unauthorized),
-            need(InTime, Code::Timeout),
-            need(Fresh, Code::Duplicate),
-        ])
+        .needs(&[need(Standard), need(Named), never(Own), need(InTime), need(Fresh)])
         .does(&[ShutProposal, OpenProposal]),
-    message(0, &[Conversing], Inform).when(&[no(Fatal)]).needs(&[need(CardPinned, Code::Unauthorized)]),
+    message(0, &[Conversing], Inform).when(&[no(Fatal)]).needs(&[need(CardPinned)]),
     message(0, &[Conversing], Query),
     message(0, &[Conversing], Clarify).needs(STANDARD),
     message(0, &[Conversing], Delegate).needs(STANDARD),
@@ -168,23 +135,13 @@ const ROWS: &[Row] = &[
     expiry(0, &[Invited, Introduced, Conversing, Agreeing, Executing], Response),
 ];
 
-const STANDARD: &[Need] = &[need(Standard, Code::Unauthorized)];
+const STANDARD: &[Need] = &[need(Standard)];
 
-const KNOWN_AND_TRUSTED: &[Need] =
-    &[need(CardPinned, Code::Unauthorized), need(Trusted, Code::InsufficientTrustScore)];
+const KNOWN_AND_TRUSTED: &[Need] = &[need(CardPinned), need(Trusted)];
 
-const PROPOSAL: &[Need] = &[
-    need(Standard, Code::Unauthorized),
-    need(Fresh, Code::Duplicate),
-    need(Room, Code::CapacityUnavailable),
-];
+const PROPOSAL: &[Need] = &[need(Standard), need(Fresh), need(Room)];
 
-const ANSWER: &[Need] = &[
-    need(Standard, Code::Unauthorized),
-    need(Named, Code::InvalidStateTransition),
-    never(Own, Code::Unauthorized),
-    need(InTime, Code::Timeout),
-];
+const ANSWER: &[Need] = &[need(Standard), need(Named), never(Own), need(InTime)];
 
 const ESCALATION: &[super::Do] = &[Freeze, NotifyHandler, Start(Escalation)];
 
@@ -204,10 +161,23 @@ const fn no(fact: Fact) -> (Fact, bool) {
     (fact, false)
 }
 
-const fn need(fact: Fact, code: Code) -> Need {
-    Need { fact, holds: true, code }
+const fn need(fact: Fact) -> Need {
+    Need { fact, holds: true, code: code(fact) }
 }
 
-const fn never(fact: Fact, code: Code) -> Need {
-    Need { fact, holds: false, code }
+const fn never(fact: Fact) -> Need {
+    Need { fact, holds: false, code: code(fact) }
+}
+
+/// The error of a message for which a fact is not as it must be.
+const fn code(fact: Fact) -> Code {
+    match fact {
+        Answered | Named => Code::InvalidStateTransition,
+        Fresh => Code::Duplicate,
+        Funded => Code::BudgetExceeded,
+        InTime => Code::Timeout,
+        Room => Code::CapacityUnavailable,
+        Trusted => Code::InsufficientTrustScore,
+        _ => Code::Unauthorized,
+    }
 }

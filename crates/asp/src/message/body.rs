@@ -18,17 +18,17 @@ part! {
         /// What it is about.
         "subject" subject: String,
         /// Its terms, free by kind.
-        "terms" terms: Raw,
+        "terms" terms: Raw;
         /// From then on it cannot be accepted.
-        "validUntil" valid_until: Option<Timestamp>,
+        "validUntil" valid_until: Timestamp,
     }
 
     /// ACCEPT: yes to an invitation, a proposal or a commitment.
     Accept {
         /// What is accepted.
-        "referenceId" reference: Reference,
+        "referenceId" reference: Reference;
         /// A remark.
-        "note" note: Option<String>,
+        "note" note: String,
     }
 
     /// REJECT: no.
@@ -36,9 +36,9 @@ part! {
         /// Why, for machines.
         "code" code: String,
         /// Why, for people.
-        "reason" reason: String,
+        "reason" reason: String;
         /// What is rejected.
-        "referenceId" reference: Option<Reference>,
+        "referenceId" reference: Reference,
     }
 
     /// COUNTER: no, and another offer in its place.
@@ -50,27 +50,27 @@ part! {
         /// What it is about.
         "subject" subject: String,
         /// Its terms.
-        "terms" terms: Raw,
+        "terms" terms: Raw;
         /// From then on it cannot be accepted.
-        "validUntil" valid_until: Option<Timestamp>,
+        "validUntil" valid_until: Timestamp,
     }
 
     /// INFORM: tells.
     Inform {
         /// What kind of telling.
-        "informType" kind: InformType,
+        "informType" kind: InformType;
         /// What it answers.
-        "inReplyTo" in_reply_to: Option<Reference>,
+        "inReplyTo" in_reply_to: Reference,
         /// What is told.
-        "data" data: Option<Raw>,
+        "data" data: Raw,
         /// Whether an error can be recovered from; `false` ends the session (D7).
-        "recoverable" recoverable: Option<bool>,
+        "recoverable" recoverable: bool,
         /// How far a progress is, 0 to 100.
-        "percent" percent: Option<Percent>,
+        "percent" percent: Percent,
         /// The sender's card (identity).
-        "card" card: Option<Raw>,
+        "card" card: Raw,
         /// Who outside of the session decided (resolution).
-        "resolvedBy" resolved_by: Option<String>,
+        "resolvedBy" resolved_by: String,
     }
 
     /// QUERY: asks for information.
@@ -80,19 +80,19 @@ part! {
         /// What kind of question.
         "queryType" kind: String,
         /// What it is about.
-        "subject" subject: String,
+        "subject" subject: String;
         /// What narrows it.
-        "parameters" parameters: Option<Raw>,
+        "parameters" parameters: Raw,
     }
 
     /// CLARIFY: asks what something means, or says it (D11).
     Clarify {
         /// What it is about.
-        "inReplyTo" in_reply_to: Reference,
+        "inReplyTo" in_reply_to: Reference;
         /// The question.
-        "question" question: Option<String>,
+        "question" question: String,
         /// The answer.
-        "answer" answer: Option<String>,
+        "answer" answer: String,
     }
 
     /// COMMIT: binds, if the other side accepts.
@@ -100,21 +100,21 @@ part! {
         /// Its name.
         "commitmentId" commitment_id: CommitmentId,
         /// Who has to do what.
-        "terms" terms: CommitTerms,
+        "terms" terms: CommitTerms;
         /// When all must be done.
-        "deadline" deadline: Option<Timestamp>,
+        "deadline" deadline: Timestamp,
         /// Money held until then.
-        "escrow" escrow: Option<Escrow>,
+        "escrow" escrow: Escrow,
         /// The proposal that it follows from.
-        "proposalId" proposal_id: Option<ProposalId>,
+        "proposalId" proposal_id: ProposalId,
     }
 
     /// The terms of a COMMIT.
     CommitTerms {
         /// Who has to do what by when; at least one.
-        "obligations" obligations: Vec<Obligation>,
+        "obligations" obligations: Vec<Obligation>;
         /// What a broken promise costs, in words.
-        "penalties" penalties: Option<Penalties>,
+        "penalties" penalties: Penalties,
     }
 
     /// One thing that one side has to do.
@@ -124,17 +124,18 @@ part! {
         /// What.
         "action" action: String,
         /// By when.
-        "deadline" deadline: Timestamp,
+        "deadline" deadline: Timestamp;
         /// How it can be seen.
-        "verificationMethod" verification_method: Option<String>,
+        "verificationMethod" verification_method: String,
     }
 
     /// What a broken promise costs, in words.
     Penalties {
+        ;
         /// For doing it late.
-        "lateFulfillment" late_fulfillment: Option<String>,
+        "lateFulfillment" late_fulfillment: String,
         /// For not doing it.
-        "nonDelivery" non_delivery: Option<String>,
+        "nonDelivery" non_delivery: String,
     }
 
     /// Money that is held until the promise is kept.
@@ -142,9 +143,9 @@ part! {
         /// How much.
         "amount" amount: Amount,
         /// Of which currency.
-        "currency" currency: Currency,
+        "currency" currency: Currency;
         /// When it is given out.
-        "releaseCondition" release_condition: Option<String>,
+        "releaseCondition" release_condition: String,
     }
 
     /// DELEGATE: hands a part to another agent.
@@ -156,11 +157,11 @@ part! {
         /// What.
         "scope" scope: String,
         /// With how much authority.
-        "authority" authority: Authority,
+        "authority" authority: Authority;
         /// By which protocol.
-        "protocol" protocol: Option<String>,
+        "protocol" protocol: String,
         /// Until when.
-        "expires" expires: Option<Timestamp>,
+        "expires" expires: Timestamp,
     }
 
     /// ESCALATE: asks a person or another authority.
@@ -168,37 +169,37 @@ part! {
         /// Why.
         "reason" reason: String,
         /// How urgent.
-        "urgency" urgency: Urgency,
+        "urgency" urgency: Urgency;
         /// How many seconds to wait for a resolution.
-        "timeout" timeout: Option<Seconds>,
+        "timeout" timeout: Seconds,
         /// Who is to decide.
-        "handler" handler: Option<String>,
+        "handler" handler: String,
     }
 
     /// WITHDRAW: takes its sender out.
     Withdraw {
         /// Why.
-        "reason" reason: String,
+        "reason" reason: String;
         /// What is taken back.
-        "referenceId" reference: Option<Reference>,
+        "referenceId" reference: Reference,
     }
 
     /// OBSERVE: remarks.
     Observe {
         /// On what.
-        "subject" subject: String,
+        "subject" subject: String;
         /// What was seen.
-        "data" data: Option<Raw>,
+        "data" data: Raw,
     }
 
     /// CLOSE: ends the session, or wishes to (D4).
     Close {
         /// Why; `unilateral` does not wait for the other side.
-        "reason" reason: String,
+        "reason" reason: String;
         /// What came of it.
-        "outcome" outcome: Option<String>,
+        "outcome" outcome: String,
         /// The whole in a sentence.
-        "summary" summary: Option<String>,
+        "summary" summary: String,
     }
 }
 

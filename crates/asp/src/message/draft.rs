@@ -95,22 +95,11 @@ impl Draft {
             session_id: self.session_id,
             sequence_number: self.sequence_number,
             timestamp: self.timestamp,
-            sender: Sender {
-                agent_id: self.sender,
-                org_id: self.org_id,
-                trust_score: self.trust_score,
-                dpop_proof,
-                other: Others::default(),
-            },
+            sender: Sender::new(self.sender, self.org_id, self.trust_score, dpop_proof),
             recipient: Some(Recipient(self.recipient)),
             content: self.content,
             body: self.body,
-            integrity: Integrity {
-                hash,
-                previous_hash: self.previous_hash,
-                signature,
-                other: Others::default(),
-            },
+            integrity: Integrity::new(hash, self.previous_hash, signature),
             constraints: self.constraints,
             other: self.other,
         }
@@ -120,30 +109,27 @@ impl Draft {
     fn write(&self, room: usize) -> (String, Gaps) {
         let mut writer = Writer::with_capacity(room);
         writer.open_object();
-        let member = |writer: &mut Writer, name: &str, text: &str| {
-            writer.key(name).text(text);
-        };
-        member(&mut writer, "version", "asp/0.1");
-        member(&mut writer, "messageId", &self.message_id.to_string());
-        member(&mut writer, "sessionId", &self.session_id.to_string());
+        writer.key("version").text("asp/0.1");
+        writer.key("messageId").text(&self.message_id.to_string());
+        writer.key("sessionId").text(&self.session_id.to_string());
         writer.key("sequenceNumber");
         self.sequence_number.write(&mut writer);
-        member(&mut writer, "timestamp", &self.timestamp.to_string());
+        writer.key("timestamp").text(&self.timestamp.to_string());
         writer.key("sender").open_object();
-        member(&mut writer, "agentId", self.sender.as_str());
-        member(&mut writer, "orgId", &self.org_id);
+        writer.key("agentId").text(self.sender.as_str());
+        writer.key("orgId").text(&self.org_id);
         writer.key("trustScore");
         self.trust_score.write(&mut writer);
-        member(&mut writer, "dpopProof", "");
+        writer.key("dpopProof").text("");
         let proof = writer.len() - 1;
         writer.close_object();
-        member(&mut writer, "recipient", self.recipient.as_str());
-        member(&mut writer, "performative", self.body.performative().word());
+        writer.key("recipient").text(self.recipient.as_str());
+        writer.key("performative").text(self.body.performative().word());
         writer.key("content");
         self.content.write(&self.body, &mut writer);
         writer.key("integrity").open_object();
         let hash = writer.len();
-        member(&mut writer, "previousHash", &self.previous_hash.to_string());
+        writer.key("previousHash").text(&self.previous_hash.to_string());
         let signature = writer.len();
         writer.close_object();
         if let Some(constraints) = &self.constraints {

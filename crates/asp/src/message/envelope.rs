@@ -98,7 +98,7 @@ part! {
         /// What the sender says of its own trust; it decides nothing (D20).
         "trustScore" trust_score: TrustScore,
         /// The DPoP proof that ties the message to the sender's key (D16).
-        "dpopProof" dpop_proof: String,
+        "dpopProof" dpop_proof: String;
     }
 
     /// The chain and the signature.
@@ -108,19 +108,20 @@ part! {
         /// The hash of the message before it, 64 zeros for the first.
         "previousHash" previous_hash: Digest,
         /// The sender's signature over the text of `hash` (D14).
-        "signature" signature: ed25519::Signature,
+        "signature" signature: ed25519::Signature;
     }
 
     /// What the sender asks of the answer.
     Constraints {
+        ;
         /// How many milliseconds the answer may take (D9).
-        "maxResponseTimeMs" max_response_time_ms: Option<Millis>,
+        "maxResponseTimeMs" max_response_time_ms: Millis,
         /// How many tokens the answer may cost.
-        "maxTokenBudget" max_token_budget: Option<u64>,
+        "maxTokenBudget" max_token_budget: u64,
         /// How much trust the answering side needs; kept, not judged (D20).
-        "requiredTrustScore" required_trust_score: Option<TrustScore>,
+        "requiredTrustScore" required_trust_score: TrustScore,
         /// What the answer may be; kept, not judged.
-        "allowedPerformatives" allowed_performatives: Option<Vec<Performative>>,
+        "allowedPerformatives" allowed_performatives: Vec<Performative>,
     }
 }
 

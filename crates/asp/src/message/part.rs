@@ -32,7 +32,6 @@ impl Malformed {
     }
 }
 
-/// A value that stands in a message.
 pub(crate) trait Part: Sized {
     fn read(value: &Value<'_>) -> Result<Self, Malformed>;
     fn write(&self, writer: &mut Writer);
@@ -40,10 +39,6 @@ pub(crate) trait Part: Sized {
     /// What it is where the member is absent, if it may be.
     fn absent() -> Option<Self> {
         None
-    }
-
-    fn is_absent(&self) -> bool {
-        false
     }
 }
 
@@ -60,10 +55,6 @@ impl<T: Part> Part for Option<T> {
 
     fn absent() -> Option<Self> {
         Some(None)
-    }
-
-    fn is_absent(&self) -> bool {
-        self.is_none()
     }
 }
 
@@ -257,30 +248,47 @@ impl<'v, 'd> Object<'v, 'd> {
     }
 }
 
-/// Declares a record: its Rust type, how it is read and how it is written, from one table.
+/// Declares a record: its Rust type, how it is read and how it is written, from one table. The members behind the
+/// semicolon are optional.
 macro_rules! part {
-    ($($(#[$doc:meta])* $name:ident { $($(#[$about:meta])* $key:literal $field:ident: $type:ty,)* })*) => {$(
+    ($($(#[$doc:meta])* $name:ident {
+        $($(#[$about:meta])* $key:literal $field:ident: $type:ty),*;
+        $($(#[$more:meta])* $option:literal $optional:ident: $kind:ty,)*
+    })*) => {$(
         $(#[$doc])*
         #[derive(Clone, Debug, PartialEq, Eq, Hash)]
         pub struct $name {
             $($(#[$about])* pub $field: $type,)*
+            $($(#[$more])* pub $optional: Option<$kind>,)*
             /// Members that ASP does not name.
             pub other: $crate::message::Others,
+        }
+
+        impl $name {
+            /// Makes one of what is required; the rest is empty.
+            #[allow(clippy::new_without_default, reason = "a record may require nothing")]
+            pub fn new($($field: impl Into<$type>),*) -> Self {
+                Self { $($field: $field.into(),)* $($optional: None,)* other: $crate::message::Others::default() }
+            }
         }
 
         impl $crate::message::Part for $name {
             fn read(value: &seal::json::Value<'_>) -> Result<Self, $crate::message::Malformed> {
                 let object = $crate::message::Object::of(value)?;
-                Ok(Self { $($field: object.take($key)?,)* other: object.others(&[$($key),*]) })
+                Ok(Self {
+                    $($field: object.take($key)?,)*
+                    $($optional: object.take($option)?,)*
+                    other: object.others(&[$($key,)* $($option),*]),
+                })
             }
 
             fn write(&self, writer: &mut seal::json::Writer) {
                 writer.open_object();
-                $(if !$crate::message::Part::is_absent(&self.$field) {
-                    writer.key($key);
-                    $crate::message::Part::write(&self.$field, writer);
+                $($crate::message::Part::write(&self.$field, writer.key($key));)*
+                $(if let Some(value) = &self.$optional {
+                    $crate::message::Part::write(value, writer.key($option));
                 })*
-                self.other.write(writer, &[$($key),*]);
+                self.other.write(writer, &[$($key,)* $($option),*]);
                 writer.close_object();
             }
         }

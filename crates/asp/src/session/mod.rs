@@ -55,20 +55,16 @@ pub struct Incoming<'m> {
     pub judgement: Judgement,
 }
 
-/// What the receiver of a message has found out about it outside of the session.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Judgement {
-    /// The sender's trust meets the receiver's threshold, whoever computes it (D20).
-    pub trusted: bool,
-    /// The escrow of the pending commitment is covered.
-    pub funded: bool,
-    /// A card in the message is the pinned one (D17).
-    pub card_pinned: bool,
-}
-
-impl Default for Judgement {
-    fn default() -> Self {
-        Self { trusted: true, funded: true, card_pinned: true }
+seal::defaults! {
+    /// What the receiver of a message has found out about it outside of the session.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub struct Judgement {
+        /// The sender's trust meets the receiver's threshold, whoever computes it (D20).
+        pub trusted: bool = true,
+        /// The escrow of the pending commitment is covered.
+        pub funded: bool = true,
+        /// A card in the message is the pinned one (D17).
+        pub card_pinned: bool = true,
     }
 }
 

@@ -58,7 +58,6 @@ impl Timers {
         self.0[timer as usize] != Clock::Off
     }
 
-    /// The one that runs out first.
     pub(super) fn next(&self) -> Option<(UnixMillis, Timer)> {
         Timer::ALL.into_iter().filter_map(|timer| Some((self.deadline(timer)?, timer))).min()
     }
