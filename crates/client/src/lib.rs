@@ -5,11 +5,13 @@
 //! - [`HttpClient`]: connects to one server, with its token; feature `http` sends requests, feature `websocket` opens
 //!   WebSockets.
 //! - [`sse`]: server-sent events out of bytes.
+//! - [`Backoff`]: the pauses between attempts to connect.
 //!
 //! A token is sent in a header to the server it was given for, and nowhere else: redirects are not followed, and a token is
 //! never part of a URL. No function here has a timeout of its own except [`Response::text`]; callers know how long they can
 //! wait.
 
+mod backoff;
 mod connect;
 mod error;
 #[cfg(feature = "http")]
@@ -20,6 +22,7 @@ mod url;
 #[cfg(feature = "websocket")]
 mod websocket;
 
+pub use backoff::Backoff;
 pub use connect::{Connection, HttpClient, Stream};
 pub use error::{CertificateFault, Error};
 #[cfg(feature = "http")]
