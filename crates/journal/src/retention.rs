@@ -2,31 +2,27 @@
 
 use crate::Position;
 
-/// How much is kept. `None` keeps all.
-///
-/// What is alive is never forgotten: open sessions with all their events, their questions, decided or not, and open
-/// subscriptions. Everything else goes oldest first. That a listener has not fetched an event yet does not keep it, or one
-/// that never returns would fill the disk: the caller sees that a cursor is before [`Alive::floor`](crate::stored::Alive),
-/// and tells the listener that there is a gap.
-///
-/// Decisions and keys go by their own age only, never for want of space.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Retention {
-    /// How old events and attempts may get, in milliseconds.
-    pub events: Option<i64>,
-    /// How old decisions may get once their session has ended.
-    pub decisions: Option<i64>,
-    /// How old idempotency keys may get.
-    pub keys: Option<i64>,
-    /// How many bytes the journal may take; beyond that the oldest events and attempts go.
-    pub bytes: Option<u64>,
-    /// How many rows of a kind one call looks at, so that a commit need not wait long for it.
-    pub step: usize,
-}
-
-impl Default for Retention {
-    fn default() -> Self {
-        Self { events: None, decisions: None, keys: None, bytes: None, step: 1000 }
+seal::defaults! {
+    /// How much is kept. `None` keeps all.
+    ///
+    /// What is alive is never forgotten: open sessions with all their events, their questions, decided or not, and open
+    /// subscriptions. Everything else goes oldest first. That a listener has not fetched an event yet does not keep it, or one
+    /// that never returns would fill the disk: the caller sees that a cursor is before [`Alive::floor`](crate::stored::Alive),
+    /// and tells the listener that there is a gap.
+    ///
+    /// Decisions and keys go by their own age only, never for want of space.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct Retention {
+        /// How old events and attempts may get, in milliseconds.
+        pub events: Option<i64> = None,
+        /// How old decisions may get once their session has ended.
+        pub decisions: Option<i64> = None,
+        /// How old idempotency keys may get.
+        pub keys: Option<i64> = None,
+        /// How many bytes the journal may take; beyond that the oldest events and attempts go.
+        pub bytes: Option<u64> = None,
+        /// How many rows of a kind one call looks at, so that a commit need not wait long for it.
+        pub step: usize = 1000,
     }
 }
 

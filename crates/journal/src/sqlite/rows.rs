@@ -63,7 +63,6 @@ pub(super) fn set_mark(connection: &Connection, name: &str, value: i64) -> Resul
     run(connection, "INSERT OR REPLACE INTO marks VALUES (?, ?, ?)", (name, value, sum)).map(drop)
 }
 
-/// The position of the newest event that is kept.
 pub(super) fn newest(connection: &Connection) -> Result<i64, Error> {
     let sql = "SELECT coalesce(max(position), 0) FROM events";
     connection.query_row(sql, (), |row| row.get(0)).map_err(fault)
@@ -99,7 +98,6 @@ impl Event {
     }
 }
 
-/// A session, open or ended.
 pub(super) struct Session {
     pub(super) number: i64,
     pub(super) of: OpenSession,
@@ -291,12 +289,8 @@ fn cursor_sum(subscription: &str, place: i64) -> i64 {
 }
 
 pub(super) fn subscriptions(connection: &Connection) -> Result<Vec<OpenSubscription>, Error> {
-    let sql = "SELECT id, principal, record, sum FROM subscriptions ORDER BY id";
-    let mut found = all(connection, Place::Subscription, sql, (), |row| {
-        let (id, principal, record): (String, String, Vec<u8>) = (row.get(0)?, row.get(1)?, row.get(2)?);
-        let sound = row.get::<_, i64>(3)? == subscription_sum(&id, &principal, &record);
-        Ok((OpenSubscription { id, principal, record, cursor: Position::START }, sound))
-    })?;
+    let sql = "SELECT * FROM subscriptions ORDER BY id";
+    let mut found = all(connection, Place::Subscription, sql, (), read_subscription)?;
     for open in &mut found {
         open.cursor = cursor(connection, &open.id)?.ok_or_else(|| Error::damaged(Place::Subscription))?;
     }
@@ -304,12 +298,14 @@ pub(super) fn subscriptions(connection: &Connection) -> Result<Vec<OpenSubscript
 }
 
 pub(super) fn subscription(connection: &Connection, id: &str) -> Result<Option<OpenSubscription>, Error> {
-    let sql = "SELECT principal, record, sum FROM subscriptions WHERE id = ?";
-    one(connection, Place::Subscription, sql, [id], |row| {
-        let (principal, record): (String, Vec<u8>) = (row.get(0)?, row.get(1)?);
-        let sound = row.get::<_, i64>(2)? == subscription_sum(id, &principal, &record);
-        Ok((OpenSubscription { id: id.to_owned(), principal, record, cursor: Position::START }, sound))
-    })
+    let sql = "SELECT * FROM subscriptions WHERE id = ?";
+    one(connection, Place::Subscription, sql, [id], read_subscription)
+}
+
+fn read_subscription(row: &Row<'_>) -> rusqlite::Result<(OpenSubscription, bool)> {
+    let (id, principal, record): (String, String, Vec<u8>) = (row.get(0)?, row.get(1)?, row.get(2)?);
+    let sound = row.get::<_, i64>(3)? == subscription_sum(&id, &principal, &record);
+    Ok((OpenSubscription { id, principal, record, cursor: Position::START }, sound))
 }
 
 pub(super) fn set_subscription(

@@ -235,7 +235,6 @@ impl Writer<'_> {
         if session.ended.is_some() { Err(Reason::SessionNotOpen.into()) } else { Ok(session) }
     }
 
-    /// The number of an open session.
     fn number_of(&mut self, id: &str) -> Result<i64, Refusal> {
         if let Some(number) = self.numbers.get(id) {
             return Ok(*number);
