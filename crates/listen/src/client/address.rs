@@ -16,14 +16,12 @@ use tokio::sync::Notify;
 pub struct Address {
     /// For a Unix socket, a client that is never used.
     pub(super) client: HttpClient,
-    /// Where messages go.
     pub(super) messages: &'static str,
     pub(super) wire: Wire,
     /// Whoever waits to come back need not wait any longer.
     sooner: Arc<Notify>,
 }
 
-/// How a hub is spoken to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Wire {
     /// HTTP, and a stream of server-sent events. It can be come back to.

@@ -6,8 +6,8 @@ use ::http::header::{ACCEPT, CACHE_CONTROL, HeaderName};
 use aaep::SubscriptionId;
 use aaep::json::Tape;
 use aaep::message::{Message, ReasonCode, SubscriptionAccepted, SubscriptionRejected};
-use client::Response;
 use client::sse::{Block, Fault as BlockFault, Parser};
+use client::{Backoff, Response};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep, timeout};
 
@@ -69,7 +69,7 @@ impl Lost {
     }
 }
 
-/// Between two attempts: from this…
+/// Between two attempts: from this, …
 const SHORTEST_PAUSE: Duration = Duration::from_millis(200);
 /// …doubled each time up to this.
 const LONGEST_PAUSE: Duration = Duration::from_secs(15);
@@ -148,7 +148,8 @@ pub(super) async fn follow_from(
         })),
         Wire::WebSocket | Wire::Unix(_) => Ways::Messages(to, Asking { places: true, ..Asking::default() }),
     };
-    let mut pause = shortest;
+    let from_shortest = Backoff::new(shortest, LONGEST_PAUSE);
+    let mut backoff = from_shortest;
     let mut before = false;
     loop {
         let since = Instant::now();
@@ -164,7 +165,7 @@ pub(super) async fn follow_from(
                 before = true;
                 // One that lets in and hangs up at once is not tried all the time.
                 if since.elapsed() >= LASTS {
-                    pause = shortest;
+                    backoff = from_shortest;
                 }
                 lost
             }
@@ -178,14 +179,13 @@ pub(super) async fn follow_from(
             return;
         }
         tokio::select! {
-            () = sleep(pause) => pause = (pause * 2).min(LONGEST_PAUSE),
+            () = sleep(backoff.pause()) => backoff.grow(),
             // Nobody can make it try again and again without a pause.
             () = async { address.sooner().await; sleep(SHORTEST_PAUSE).await } => {}
         }
     }
 }
 
-/// How it is followed.
 enum Ways {
     Stream(Box<Way>),
     /// A wire of messages, on which every connection is a new subscription.
@@ -216,7 +216,6 @@ struct Way {
 /// The notes of an answer, and the answer.
 type Accepted = (Option<String>, String);
 
-/// Why there is no subscription.
 enum NotMade {
     /// Nobody answers.
     Unreachable(Why),
@@ -369,7 +368,6 @@ impl Way {
         tell.send(Heard::Manifest(standing)).await.map_err(|_| Lost::Unreachable(Why::Nobody))
     }
 
-    /// Why a subscription gives no stream.
     fn not_let_in(&mut self, status: u16) -> Lost {
         match status {
             _ if self.bare => Lost::Refused(Why::NoHub(Some(status))),

@@ -14,12 +14,10 @@ pub(super) const PATIENCE: Duration = Duration::from_secs(20);
 /// No answer that is wanted whole is longer.
 const LONGEST_BODY: usize = 1024 * 1024;
 
-/// Gets what is at a path.
 pub(super) async fn get(to: &Address, path: &str, headers: &[(HeaderName, &str)]) -> Result<Response, Why> {
     request(to, Method::GET, path, headers, String::new()).await
 }
 
-/// Posts JSON to a path.
 pub(super) async fn post(to: &Address, path: &str, body: &str) -> Result<Response, Why> {
     request(to, Method::POST, path, &[(CONTENT_TYPE, "application/json")], body.to_owned()).await
 }
@@ -40,7 +38,6 @@ async fn request(
     Ok(timeout(PATIENCE, exchange).await.map_err(|_| Why::Silent)??)
 }
 
-/// The whole body.
 pub(super) async fn body(response: Response) -> Result<String, Why> {
     Ok(response.text(LONGEST_BODY, PATIENCE).await?)
 }

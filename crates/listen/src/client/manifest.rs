@@ -22,18 +22,14 @@ pub(super) async fn look(
     }
     let fetching = timeout(checks.limits.manifest_time, fetch(to, checks));
     match fetching.await.unwrap_or(Err(Why::Silent))? {
-        Fetched::Text(text) => Ok(checks.judge(text.trim(), offer)),
-        Fetched::Not(standing) => Ok(standing),
+        Ok(text) => Ok(checks.judge(text.trim(), offer)),
+        Err(standing) => Ok(standing),
     }
 }
 
-enum Fetched {
-    Text(String),
-    Not(Standing),
-}
-
-/// Gets the manifest from the hub's own address; whoever is named instead is not asked.
-async fn fetch(to: &Address, checks: &Checks) -> Result<Fetched, Why> {
+/// Gets the manifest from the hub's own address; the inner error is the standing of a hub that gives none. Another address that
+/// the hub names is not asked.
+async fn fetch(to: &Address, checks: &Checks) -> Result<Result<String, Standing>, Why> {
     let wanted = if checks.trusted.is_some() {
         "application/jose, application/json;q=0.5"
     } else {
@@ -42,13 +38,13 @@ async fn fetch(to: &Address, checks: &Checks) -> Result<Fetched, Why> {
     let answer = http::get(to, PATH, &[(ACCEPT, wanted)]).await?;
     match answer.status {
         200 => {}
-        404 | 405 | 410 => return Ok(Fetched::Not(Standing::Absent)),
-        300..=399 => return Ok(Fetched::Not(Standing::Elsewhere)),
-        other => return Ok(Fetched::Not(Standing::Unread(Why::Answered(other)))),
+        404 | 405 | 410 => return Ok(Err(Standing::Absent)),
+        300..=399 => return Ok(Err(Standing::Elsewhere)),
+        other => return Ok(Err(Standing::Unread(Why::Answered(other)))),
     }
     match answer.text(checks.limits.manifest_bytes, http::PATIENCE).await.map_err(Why::from) {
-        Ok(text) => Ok(Fetched::Text(text)),
-        Err(why @ (Why::TooLong | Why::NotText)) => Ok(Fetched::Not(Standing::Unread(why))),
+        Ok(text) => Ok(Ok(text)),
+        Err(why @ (Why::TooLong | Why::NotText)) => Ok(Err(Standing::Unread(why))),
         Err(why) => Err(why),
     }
 }

@@ -19,7 +19,7 @@ pub use follow::{Asking, Heard, Lost, follow};
 pub use why::Why;
 
 use aaep::SubscriptionId;
-use aaep::json::{Raw, Writer};
+use aaep::json::{Raw, object};
 use aaep::message::{
     Boundary, Capabilities, EventFilters, Message, SubscriptionClose, SubscriptionRenegotiate,
     SubscriptionRequest,
@@ -94,16 +94,15 @@ fn onward(asking: &Asking) -> Option<Raw> {
     if asking.plainly || !asking.places && asking.after.is_none() {
         return None;
     }
-    let mut writer = Writer::default();
-    writer.open_object();
-    if asking.places {
-        writer.key("places").boolean(true);
-    }
-    if let Some(after) = &asking.after {
-        writer.key("after").text(after);
-    }
-    writer.close_object();
-    Raw::parse(&writer.finish()).ok()
+    let wish = object(|writer| {
+        if asking.places {
+            writer.key("places").boolean(true);
+        }
+        if let Some(after) = &asking.after {
+            writer.key("after").text(after);
+        }
+    });
+    Raw::parse(&wish).ok()
 }
 
 /// Other wishes for a subscription.

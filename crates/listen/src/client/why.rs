@@ -73,7 +73,6 @@ pub enum Why {
 }
 
 impl Why {
-    /// A hub's refusal.
     pub(super) fn refusal(rejected: &SubscriptionRejected, wait: Option<u64>) -> Self {
         let said = plain(&rejected.reason_message, true);
         Self::Rejected(rejected.reason_code.clone(), said, rejected.retry_after_seconds.or(wait))

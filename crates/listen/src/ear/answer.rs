@@ -1,14 +1,13 @@
 //! What the person says to questions and sessions, and what becomes of questions.
 
 use aaep::event::{Decision, Event, ResponseKind, State, StateChanged};
-use aaep::json::Tape;
 use aaep::message::{ClarificationReply, ConfirmationReply, DeadlineExtend, Message, Response, SessionStop};
 use aaep::{SessionId, Timestamp, consent};
 use seal::UnixMillis;
 
 use super::question::{Question, Subject};
 use super::tell::spoken;
-use super::{Ear, OVERDUE, words};
+use super::{Ear, OVERDUE, hub_texts, words};
 use crate::phrases::Command;
 use crate::{Announcement, Kind, Phrases};
 
@@ -31,7 +30,6 @@ pub enum NotAnswered {
 }
 
 impl NotAnswered {
-    /// The reason, for people.
     pub(crate) fn why(self, phrases: &Phrases) -> &'static str {
         match self {
             Self::NotOpen => phrases.not_open,
@@ -159,7 +157,10 @@ impl Ear {
         matches!(only.subject, Subject::Clarification { .. }).then_some(only)
     }
 
-    /// How many questions wait for an answer.
+    fn question(&self, number: u32) -> Option<&Question> {
+        self.questions.iter().find(|question| question.number == number)
+    }
+
     fn open_questions(&self) -> usize {
         self.questions.iter().filter(|question| !question.is_answered).count()
     }
@@ -245,7 +246,7 @@ impl Ear {
 
     /// A question again, as it stands now; nothing if it is not open.
     pub fn repeat(&self, number: u32, now: UnixMillis) -> Option<Announcement> {
-        let question = self.questions.iter().find(|question| question.number == number)?;
+        let question = self.question(number)?;
         let mut again = about(
             self.phrases,
             question,
@@ -262,7 +263,7 @@ impl Ear {
     /// What else there is to know of a question.
     pub fn details(&self, number: u32, now: UnixMillis) -> Option<Announcement> {
         let mut all = self.repeat(number, now)?;
-        let question = self.questions.iter().find(|question| question.number == number)?;
+        let question = self.question(number)?;
         for line in &question.details {
             if !all.text.contains(line.as_str()) {
                 all.text.push('\n');
@@ -274,7 +275,7 @@ impl Ear {
 
     /// How much time is left, in words.
     pub fn time_left(&self, number: u32, now: UnixMillis) -> Option<String> {
-        let question = self.questions.iter().find(|question| question.number == number)?;
+        let question = self.question(number)?;
         Some(words::duration(self.phrases, question.remaining(now)))
     }
 
@@ -374,15 +375,10 @@ pub(super) fn about(phrases: &Phrases, question: &Question, kind: Kind, text: St
 
 /// The token, the decision and its cause, where the event tells them (design, decision 15).
 fn outcome(event: &Event) -> Option<(String, Option<String>, String)> {
-    let extensions = event.envelope.extensions.as_ref()?;
-    let mut tape = Tape::default();
-    let doc = tape.read(extensions.as_str()).ok()?;
-    let sayso = doc.root().member("sayso")?;
-    let text = |name: &str| Some(sayso.member(name)?.text()?.into_owned());
-    Some((text("reply_token")?, text("decision"), text("by")?))
+    let [token, decision, by] = hub_texts(event, ["reply_token", "decision", "by"]);
+    Some((token?, decision, by?))
 }
 
-/// How a question was settled, in words.
 fn settled(
     phrases: &Phrases,
     question: &Question,

@@ -26,8 +26,7 @@ impl Ear {
         let until = Some(now.saturating_add(UNSURE));
         for session in self.sessions.iter_mut().filter(|session| !session.ended) {
             session.unsure = until;
-            session.held_state = None;
-            session.held_progress = None;
+            session.hold_nothing();
         }
         for question in &mut self.questions {
             question.unsure = until;

@@ -10,7 +10,6 @@ const WINDOW: i64 = 10_000;
 /// So long it is not said again.
 const AGAIN: i64 = 60_000;
 
-/// Counts what comes.
 #[derive(Debug, Default)]
 pub(super) struct Flood {
     since: Option<UnixMillis>,

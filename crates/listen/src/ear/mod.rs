@@ -35,20 +35,16 @@ pub use track::Session;
 use crate::{Announcement, Kind, Limits, Phrases, RecentIds, Standing, plain};
 use flood::Flood;
 
-/// What a person wants to hear.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Tastes {
-    /// How much.
-    pub verbosity: Verbosity,
-    /// In which languages, the dearest first.
-    pub languages: Vec<String>,
-    /// At most so many events in a second, where the producer does not see to that.
-    pub rate: Option<u64>,
-}
-
-impl Default for Tastes {
-    fn default() -> Self {
-        Self { verbosity: Verbosity::Normal, languages: vec!["en".to_owned()], rate: None }
+seal::defaults! {
+    /// What a person wants to hear.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct Tastes {
+        /// How much.
+        pub verbosity: Verbosity = Verbosity::Normal,
+        /// In which languages, the dearest first.
+        pub languages: Vec<String> = vec!["en".to_owned()],
+        /// At most so many events in a second, where the producer does not see to that.
+        pub rate: Option<u64> = None,
     }
 }
 
@@ -358,6 +354,15 @@ impl Ear {
     fn session(&mut self, id: &SessionId) -> Option<&mut Session> {
         self.sessions.iter_mut().find(|session| session.id == *id)
     }
+}
+
+/// Texts that the hub itself has put into `extensions.sayso`, which no agent can set (design, decision 15).
+fn hub_texts<const N: usize>(event: &Event, names: [&str; N]) -> [Option<String>; N] {
+    let mut tape = Tape::default();
+    let extensions = event.envelope.extensions.as_ref();
+    let root = extensions.and_then(|extensions| Some(tape.read(extensions.as_str()).ok()?.root()));
+    let sayso = root.and_then(|root| root.member("sayso"));
+    names.map(|name| Some(sayso.as_ref()?.member(name)?.text()?.into_owned()))
 }
 
 /// What is asked of the shaper: everything, in the person's words, text in sentences.

@@ -39,7 +39,6 @@ pub struct Question {
     pub direction: TextDirection,
     /// The person has answered; what becomes of it is not known yet.
     pub is_answered: bool,
-    /// What the person has decided.
     pub(super) said: Option<Decision>,
     /// How far this clock is ahead of the producer's, where they cannot both be right.
     pub(super) ahead: i64,

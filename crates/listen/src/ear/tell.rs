@@ -2,12 +2,11 @@
 
 use aaep::SessionId;
 use aaep::event::{Event, EventType, Payload, State, StateChanged, Urgency, Verbosity};
-use aaep::json::Tape;
 use seal::UnixMillis;
 
 use super::question::Question;
 use super::track::Session;
-use super::{Ear, words};
+use super::{Ear, hub_texts, words};
 use crate::{Announcement, Kind, Phrases, plain};
 
 /// A change of state is said if it has lasted so long, and nothing else told of it.
@@ -111,7 +110,7 @@ impl Ear {
                 }
             }
             Payload::AwaitingConfirmation(asked) => {
-                let summary = words::summary(&event.payload, &verbosity);
+                let summary = event.payload.summary(&verbosity);
                 self.open(Question::confirmation(phrases, event, asked, summary), event, now);
             }
             Payload::AwaitingClarification(asked) => {
@@ -216,9 +215,7 @@ impl Ear {
         let unsure = |session: &Session| session.unsure.is_some_and(|until| until <= now);
         while let Some(session) = self.sessions.iter_mut().find(|session| unsure(session)) {
             session.unsure = None;
-            session.ended = true;
-            session.held_state = None;
-            session.held_progress = None;
+            session.end();
             let text = self.phrases.session_over(&session.agent);
             let mut over = Announcement::own(Kind::Session, text);
             over.session = Some(session.id.clone());
@@ -230,25 +227,18 @@ impl Ear {
     pub(super) fn end(&mut self, id: &SessionId, now: UnixMillis) {
         self.withdraw_all(id, now);
         if let Some(session) = self.session(id) {
-            session.ended = true;
-            session.held_state = None;
-            session.held_progress = None;
+            session.end();
         }
     }
 }
 
 /// Whether the words of a change of state are the hub's: it says so, or tells how a question was resolved.
 fn hubs_words(event: &Event) -> bool {
-    let (Payload::StateChanged(_), Some(extensions)) = (&event.payload, &event.envelope.extensions) else {
-        return false;
-    };
-    let mut tape = Tape::default();
-    let Ok(doc) = tape.read(extensions.as_str()) else { return false };
-    let Some(sayso) = doc.root().member("sayso") else { return false };
-    sayso.member("words").is_some_and(|words| words.is("hub")) || sayso.member("reply_token").is_some()
+    let Payload::StateChanged(_) = &event.payload else { return false };
+    let [words, token] = hub_texts(event, ["words", "reply_token"]);
+    words.as_deref() == Some("hub") || token.is_some()
 }
 
-/// An announcement of an event.
 pub(super) fn spoken(phrases: &Phrases, event: &Event, kind: Kind, text: String) -> Announcement {
     let urgency = if event.envelope.event_type.is_critical() {
         Urgency::Critical

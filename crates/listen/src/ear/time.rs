@@ -3,17 +3,15 @@
 
 use aaep::Timestamp;
 use aaep::event::{Event, Payload};
-use aaep::json::Tape;
 use seal::UnixMillis;
 
 use super::answer::about;
-use super::{Ear, words};
+use super::{Ear, hub_texts, words};
 use crate::Kind;
 
 /// After the wish for more time, so long is waited for the hub's word before the person is told that there is none.
 const WISHED: i64 = 10_000;
 
-/// What a mark says.
 enum Mark {
     /// The question of this token can be answered until then, by the hub's clock.
     MoreTime(String, UnixMillis),
@@ -24,16 +22,12 @@ enum Mark {
 impl Mark {
     fn of(event: &Event) -> Option<Self> {
         let Payload::ProgressUpdated(_) = &event.payload else { return None };
-        let extensions = event.envelope.extensions.as_ref()?;
-        let mut tape = Tape::default();
-        let doc = tape.read(extensions.as_str()).ok()?;
-        let sayso = doc.root().member("sayso")?;
-        let text = |name: &str| Some(sayso.member(name)?.text()?.into_owned());
-        if let Some(token) = text("reminds_of") {
+        let [reminds_of, extended, deadline] = hub_texts(event, ["reminds_of", "extended", "deadline"]);
+        if let Some(token) = reminds_of {
             return Some(Self::Reminder(token));
         }
-        let deadline = Timestamp::parse_rfc3339(&text("deadline")?).ok()?;
-        Some(Self::MoreTime(text("extended")?, deadline.unix_millis()))
+        let deadline = Timestamp::parse_rfc3339(&deadline?).ok()?;
+        Some(Self::MoreTime(extended?, deadline.unix_millis()))
     }
 }
 

@@ -68,6 +68,16 @@ impl Session {
         }
     }
 
+    /// It is over, and what is held of it is not said any more.
+    pub(super) fn end(&mut self) {
+        self.ended = true;
+        self.hold_nothing();
+    }
+
+    pub(super) fn hold_nothing(&mut self) {
+        (self.held_state, self.held_progress) = (None, None);
+    }
+
     /// Notes what it is about, unless that is known.
     pub(super) fn is_about(&mut self, text: &str) {
         if self.about.is_empty() {
@@ -75,7 +85,6 @@ impl Session {
         }
     }
 
-    /// Of how many outputs it is known how far they were heard.
     #[cfg(test)]
     pub(super) fn outputs(&self) -> usize {
         self.outputs.len()

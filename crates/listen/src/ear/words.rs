@@ -7,7 +7,6 @@ use seal::UnixMillis;
 use super::question::{Question, Subject};
 use crate::{Phrases, plain};
 
-/// The agent's name for people.
 pub(super) fn agent(phrases: &Phrases, event: &Event) -> String {
     let producer = &event.envelope.producer;
     let name = producer.agent_name.as_deref().unwrap_or(&producer.agent_id);
@@ -84,41 +83,9 @@ const QUOTED: [&str; 11] = [
     "error_message",
 ];
 
-/// The summary for a verbosity, or the nearest that there is.
-macro_rules! summary {
-    ($payload:expr, $normal:expr, $verbosity:expr) => {{
-        let normal: Option<&str> = $normal;
-        let terse = $payload.summary_terse.as_deref();
-        let detailed = $payload.summary_detailed.as_deref();
-        match $verbosity {
-            Verbosity::Terse => terse.or(normal).or(detailed),
-            Verbosity::Detailed => detailed.or(normal).or(terse),
-            _ => normal.or(terse).or(detailed),
-        }
-    }};
-}
-
-/// What the agent says of the event, for a verbosity.
-pub(super) fn summary<'e>(payload: &'e Payload, verbosity: &Verbosity) -> Option<&'e str> {
-    match payload {
-        Payload::SessionStarted(it) => summary!(it, Some(&it.summary_normal), verbosity),
-        Payload::SessionCompleted(it) => summary!(it, Some(&it.summary_normal), verbosity),
-        Payload::SessionErrored(it) => summary!(it, Some(&it.summary_normal), verbosity),
-        Payload::SessionCancelled(it) => summary!(it, Some(&it.summary_normal), verbosity),
-        Payload::ToolInvoked(it) => summary!(it, Some(&it.summary_normal), verbosity),
-        Payload::StateChanged(it) => summary!(it, it.summary_normal.as_deref(), verbosity),
-        Payload::ProgressUpdated(it) => summary!(it, it.summary_normal.as_deref(), verbosity),
-        Payload::ToolCompleted(it) => summary!(it, it.summary_normal.as_deref(), verbosity),
-        Payload::AwaitingConfirmation(it) => summary!(it, it.summary_normal.as_deref(), verbosity),
-        Payload::AwaitingClarification(it) => summary!(it, it.summary_normal.as_deref(), verbosity),
-        Payload::HandoffRequested(it) => summary!(it, it.summary_normal.as_deref(), verbosity),
-        _ => None,
-    }
-}
-
-/// The same as one harmless line.
+/// What the agent says of the event, for a verbosity, as one harmless line.
 pub(super) fn said(payload: &Payload, verbosity: &Verbosity) -> Option<String> {
-    summary(payload, verbosity).map(|text| plain(text, true)).filter(|text| !text.is_empty())
+    payload.summary(verbosity).map(|text| plain(text, true)).filter(|text| !text.is_empty())
 }
 
 /// Sentences behind each other; each ends with a stop of its own.
@@ -154,7 +121,6 @@ pub(super) fn errored(phrases: &Phrases, error: &SessionErrored) -> &'static str
     }
 }
 
-/// In which state an agent is.
 pub(super) fn state(phrases: &Phrases, agent: &str, state: &State) -> String {
     match state {
         State::Idle => phrases.state_idle(agent),
@@ -266,7 +232,6 @@ pub(super) fn past_question(phrases: &Phrases, question: &Question, verbosity: &
     lines.join("\n")
 }
 
-/// What is asked, in lines.
 fn asked(phrases: &Phrases, question: &Question, verbosity: &Verbosity) -> Vec<String> {
     let number = question.number;
     let agent = &question.agent;
@@ -301,7 +266,6 @@ fn is_both(summary: &str, action: &str, consequence: &str) -> bool {
     summary.strip_prefix(action).is_some_and(|rest| rest.is_empty() || rest.trim() == consequence)
 }
 
-/// How bad it could be.
 pub(super) fn danger(phrases: &Phrases, question: &Question) -> String {
     let Subject::Confirmation { risk, reversibility, .. } = &question.subject else { return String::new() };
     let risk = match risk {

@@ -33,7 +33,6 @@ pub(crate) struct Commands {
     pub(super) otherwise: &'static [&'static str],
 }
 
-/// What is meant by words that were typed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Command {
     /// A yes or a no; `whole` is a whole word, not a letter.
@@ -73,7 +72,6 @@ impl Phrases {
         known.into_iter().any(|word| is(word, &first)).then(|| rest.trim()).filter(|rest| !rest.is_empty())
     }
 
-    /// Whether these words mean all.
     pub(crate) fn is_all(&self, words: &str) -> bool {
         let words = words.to_lowercase();
         self.commands.all.iter().chain(en::ENGLISH.commands.all).any(|word| is(word, &words))

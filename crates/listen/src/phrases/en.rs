@@ -1,6 +1,7 @@
 //! English, and with it the catalogue: every phrase that there is, and what is put into it.
 
 use super::commands::Commands;
+use super::many;
 
 catalogue! {
     ENGLISH: "en",
@@ -381,8 +382,4 @@ catalogue! {
         speech_both_end(why: &str, also: &str): "Speech: {why}, and {also}. From now on nothing is spoken, only written.",
         speech_ends(why: &str): "Speech: {why}. From now on nothing is spoken, only written.",
     }
-}
-
-fn many(count: i64, word: &str) -> String {
-    if count == 1 { format!("1 {word}") } else { format!("{count} {word}s") }
 }

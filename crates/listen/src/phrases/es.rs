@@ -1,7 +1,7 @@
 //! Spanish, as one speaks to somebody whom one does not know.
 
-use super::Phrases;
 use super::commands::Commands;
+use super::{Phrases, many};
 
 phrases! {
     SPANISH: "es",
@@ -339,8 +339,4 @@ phrases! {
         speech_both_end(why, also): "Voz: {why}, y {also}. Desde ahora no se habla, solo se escribe.",
         speech_ends(why): "Voz: {why}. Desde ahora no se habla, solo se escribe.",
     }
-}
-
-fn many(count: i64, word: &str) -> String {
-    if count == 1 { format!("1 {word}") } else { format!("{count} {word}s") }
 }

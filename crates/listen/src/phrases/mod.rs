@@ -112,7 +112,6 @@ impl Phrases {
         languages.iter().find_map(spoken).unwrap_or(&en::ENGLISH)
     }
 
-    /// All of them, one for each language.
     pub(crate) fn every() -> impl Iterator<Item = &'static Self> {
         ALL.into_iter()
     }
@@ -143,4 +142,9 @@ impl Phrases {
             Kind::Help => self.kind_help,
         }
     }
+}
+
+/// A number of things, in languages whose plural has an s at its end.
+fn many(count: i64, word: &str) -> String {
+    if count == 1 { format!("1 {word}") } else { format!("{count} {word}s") }
 }

@@ -15,7 +15,6 @@ pub struct Pace(i8);
 impl Pace {
     /// The slowest and the fastest.
     pub const BOUNDS: (i8, i8) = (-100, 100);
-    /// From one pace to the next.
     const STEP: i8 = 10;
 
     /// A pace, if it is one.

@@ -17,7 +17,6 @@ use super::trouble::Trouble;
 use super::{DISPATCHER, ESPEAK, NoVoice};
 use crate::Phrases;
 
-/// What the speaker wants.
 pub(super) enum Order {
     /// The next text, by its number, in parts for different voices.
     Say(u64, Vec<Spoken>),
@@ -25,7 +24,6 @@ pub(super) enum Order {
     Pace(Pace),
 }
 
-/// How far it has come.
 #[derive(Default)]
 pub(super) struct Progress {
     ended: AtomicU64,
@@ -38,7 +36,6 @@ impl Progress {
         self.ended.load(Ordering::Acquire)
     }
 
-    /// What the person should know.
     pub(super) fn news(&self) -> Option<String> {
         self.news.lock().unwrap_or_else(PoisonError::into_inner).pop_front()
     }
@@ -52,11 +49,9 @@ impl Progress {
     }
 }
 
-/// Where voices are found.
 #[derive(Clone, Debug)]
 pub(super) struct Sources {
     pub(super) dispatcher: Result<Place, Trouble>,
-    /// The program.
     pub(super) espeak: &'static str,
 }
 
@@ -83,7 +78,6 @@ impl Sources {
     }
 }
 
-/// What speaks.
 pub(super) enum Engine {
     Dispatcher(Connection),
     Espeak(Espeak),
@@ -98,7 +92,6 @@ const MOMENT: Duration = Duration::from_secs(1);
 /// For each character of a text, at the slowest pace.
 const CHARACTER: Duration = Duration::from_millis(500);
 
-/// A text that is being said.
 struct Saying {
     number: u64,
     spoken: Spoken,

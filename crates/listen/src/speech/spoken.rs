@@ -13,24 +13,15 @@ pub(super) struct Spoken {
     pub(super) priority: Priority,
 }
 
-/// The priorities of SSIP that are used. The others let the dispatcher drop what is said.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Priority {
-    /// Cuts off what is said with another; never cut off itself.
-    Important,
-    /// Waits for its turn.
-    Message,
-    /// Waits, too, and gives way to messages of other programs.
-    Text,
-}
-
-impl Priority {
-    pub(super) fn word(self) -> &'static str {
-        match self {
-            Self::Important => "important",
-            Self::Message => "message",
-            Self::Text => "text",
-        }
+seal::word_enum! {
+    /// The priorities of SSIP that are used. The others let the dispatcher drop what is said.
+    pub(super) enum Priority word {
+        /// Cuts off what is said with another; never cut off itself.
+        Important "important",
+        /// Waits for its turn.
+        Message "message",
+        /// Waits, too, and gives way to messages of other programs.
+        Text "text",
     }
 }
 
@@ -88,7 +79,6 @@ impl Spoken {
         self.lines.iter().map(String::as_str)
     }
 
-    /// How many characters there are to be said.
     pub(super) fn length(&self) -> usize {
         self.lines.iter().map(|line| line.chars().count()).sum()
     }

@@ -23,7 +23,6 @@ pub(super) struct Back {
     resumed: bool,
     /// The questions that were open before.
     open: Vec<u32>,
-    /// Something came.
     heard: bool,
     /// It was said that something follows, which it did.
     told: bool,
@@ -55,7 +54,6 @@ impl Back {
         self.told |= kind == Some(true);
     }
 
-    /// Whether something came.
     pub(super) fn has_heard(&self) -> bool {
         self.heard
     }

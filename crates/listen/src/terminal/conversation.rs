@@ -7,7 +7,6 @@ use super::answerlike::sounds_like_an_answer;
 use super::typed::{Typed, Which, without_number};
 use crate::{Announcement, Ear, Kind, NotAnswered, Phrases, Question, Session, Subject, Tastes};
 
-/// What follows from a line.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Act {
     Say(Announcement),
@@ -35,11 +34,9 @@ pub(super) struct Around {
     pub(super) speech: bool,
     /// There is a hub, which stops agents and gives more time; a producer by itself does neither.
     pub(super) hub: bool,
-    /// The connection is lost.
     pub(super) lost: bool,
 }
 
-/// Takes one line.
 pub(super) fn take(ear: &mut Ear, line: &str, around: Around, now: UnixMillis) -> Vec<Act> {
     let requests = around.requests;
     let phrases = ear.phrases();
@@ -332,7 +329,6 @@ fn status(ear: &Ear, lost: bool, now: UnixMillis) -> Vec<Act> {
     vec![say(Kind::Status, lines.join("\n"))]
 }
 
-/// What each session does.
 pub(super) fn how_things_stand(ear: &Ear) -> impl Iterator<Item = String> {
     let phrases = ear.phrases();
     let several = ear.sessions().nth(1).is_some();
@@ -346,7 +342,6 @@ pub(super) fn how_things_stand(ear: &Ear) -> impl Iterator<Item = String> {
     })
 }
 
-/// How much is heard.
 fn much<'a>(phrases: &'a Phrases, verbosity: &'a Verbosity) -> &'a str {
     match verbosity {
         Verbosity::Terse => phrases.terse,

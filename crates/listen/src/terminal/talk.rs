@@ -46,7 +46,6 @@ pub(super) struct Talk<W> {
     /// Who wants to know when a session was told to its end, or to a question.
     pub(super) told_after: Vec<(SessionId, oneshot::Sender<bool>)>,
     pub(super) is_over: bool,
-    /// Messages that are under way.
     pub(super) sends: JoinSet<Sent>,
     wishes: watch::Sender<Tastes>,
     settings: Settings,
@@ -320,7 +319,6 @@ impl<W: Write> Talk<W> {
         self.back.as_ref().map_or(look, |back| look.min(back.due()))
     }
 
-    /// Says what there is to say.
     pub(super) fn look(&mut self) {
         self.say_all();
         if self.back.as_ref().is_some_and(|back| back.due() <= Instant::now()) {
@@ -413,7 +411,6 @@ impl<W: Write> Talk<W> {
         self.aloud.say(announcement);
     }
 
-    /// Says what the person asked for.
     fn reply(&mut self, announcement: &Announcement) {
         self.print(announcement);
         self.aloud.reply(announcement);
@@ -432,7 +429,6 @@ impl<W: Write> Talk<W> {
     }
 }
 
-/// The time now, by the machine's clock.
 fn now() -> UnixMillis {
     SystemTime::now().into()
 }

@@ -7,9 +7,7 @@ use crate::{Phrases, Tastes};
 /// What follows from terms.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Told {
-    /// What the person is told of them.
     pub(super) notices: Vec<String>,
-    /// The rate that was asked for.
     pub(super) rate: Option<u64>,
 }
 

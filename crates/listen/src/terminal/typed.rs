@@ -40,7 +40,6 @@ pub(super) enum Typed<'t> {
     Other(&'t str),
 }
 
-/// Which sessions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Which {
     Unsaid,
