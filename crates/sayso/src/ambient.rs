@@ -16,16 +16,14 @@ tokio::task_local! {
 /// A task that `work` spawns is not carried along; it is if it is wrapped itself, with [`current`] as its session.
 ///
 /// ```
-/// # #[tokio::main(flavor = "current_thread")]
-/// # async fn main() -> Result<(), sayso::Error> {
-/// # let hub = sayso::Hub::embedded().open()?;
+/// # testing::example!(hub, {
 /// let session = hub.session("What time is it?").start().await?;
 /// let id = sayso::within(&session, async {
 ///     sayso::current().map(|session| session.id().to_owned())
 /// });
 /// assert_eq!(id.await.as_deref(), Some(session.id()));
-/// session.finish("It is noon.").await
-/// # }
+/// session.finish("It is noon.").await?;
+/// # });
 /// ```
 pub fn within<F: Future>(session: &Session, work: F) -> impl Future<Output = F::Output> + use<F> {
     CURRENT.scope(Current::of(session.handle()), work)
@@ -52,10 +50,7 @@ pub fn current() -> Option<Current> {
 /// What is spawned has it if it is wrapped in it:
 ///
 /// ```
-/// # #[tokio::main(flavor = "current_thread")]
-/// # async fn main() -> Result<(), sayso::Error> {
-/// # let hub = sayso::Hub::embedded().open()?;
-/// # let session = hub.session("Pay Ben.").start().await?;
+/// # testing::example!(hub, session, {
 /// sayso::within(&session, async {
 ///     let carried: sayso::Current = sayso::current().ok_or(sayso::Error::NoSession)?;
 ///     let spawned = tokio::spawn(sayso::within(&carried, async { sayso::current().is_some() }));
@@ -64,8 +59,7 @@ pub fn current() -> Option<Current> {
 /// })
 /// .await?;
 /// session.finish("It is noon.").await?;
-/// # Ok(())
-/// # }
+/// # });
 /// ```
 #[derive(Clone, Debug)]
 pub struct Current(Arc<Session>);

@@ -50,7 +50,6 @@ pub struct Decorated {
     asks: Option<Asks>,
 }
 
-/// What is asked before.
 struct Asks {
     consequence: String,
     irreversible: bool,

@@ -12,18 +12,14 @@ use crate::consent::Refused;
 /// Why something was not said or done. Nothing of it was: what is refused is refused whole.
 ///
 /// ```
-/// # #[tokio::main(flavor = "current_thread")]
-/// # async fn main() -> Result<(), sayso::Error> {
-/// # let hub = sayso::Hub::embedded().open()?;
-/// # let session = hub.session("Pay Ben.").start().await?;
+/// # testing::example!(hub, session, {
 /// use sayso::{Action, Error};
 /// match session.ask(Action::new("send", "five euro")).await {
 ///     Err(Error::Malformed(why)) => println!("The arguments are no JSON: {why}."),
 ///     other => panic!("{other:?}"),
 /// }
 /// # session.cancel("Nothing was sent.").await?;
-/// # Ok(())
-/// # }
+/// # });
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, ThisError)]
 #[non_exhaustive]
@@ -63,12 +59,10 @@ pub enum Error {
 /// What is malformed.
 ///
 /// ```
-/// # fn main() -> Result<(), sayso::Error> {
 /// use sayso::{Error, Hub, Malformed};
 /// let opened = Hub::embedded().listen("0.0.0.0:0").open();
 /// assert!(matches!(opened, Err(Error::Malformed(Malformed::Exposed(_)))));
-/// # Ok(())
-/// # }
+/// # Ok::<(), sayso::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, ThisError)]
 #[non_exhaustive]
@@ -187,13 +181,12 @@ pub enum Unreachable {
 /// An error of another library, as a value that can be cloned and compared: two are equal if they say the same.
 ///
 /// ```
-/// # #[tokio::main(flavor = "current_thread")]
-/// # async fn main() {
+/// # testing::example!({
 /// use sayso::{Error, Hub, Malformed};
 /// let opened = Hub::connect("https://hub.example").trust("no/such/file.pem").open().await;
 /// let Err(Error::Malformed(Malformed::File { source, .. })) = opened else { panic!("there is no such file") };
 /// assert!(source.is::<std::io::Error>());
-/// # }
+/// # });
 /// ```
 #[derive(Clone, Debug)]
 pub struct Source(Arc<dyn std::error::Error + Send + Sync>);
@@ -232,10 +225,7 @@ impl Eq for Source {}
 /// A rule that something breaks.
 ///
 /// ```
-/// # #[tokio::main(flavor = "current_thread")]
-/// # async fn main() -> Result<(), sayso::Error> {
-/// # let hub = sayso::Hub::embedded().open()?;
-/// # let session = hub.session("Pay Ben.").start().await?;
+/// # testing::example!(hub, session, {
 /// use sayso::{Action, Error};
 /// // There is no word on what comes of it.
 /// match session.ask(Action::new("send", r#"{"to":"Ben"}"#).says("Send 5 euro to Ben.")).await {
@@ -243,8 +233,7 @@ impl Eq for Source {}
 ///     other => panic!("{other:?}"),
 /// }
 /// # session.cancel("Nothing was sent.").await?;
-/// # Ok(())
-/// # }
+/// # });
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Broken {
@@ -293,18 +282,14 @@ impl Stop {
 /// Why a consent does not allow a call.
 ///
 /// ```
-/// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/person.rs"));
-/// # #[tokio::main(flavor = "current_thread")]
-/// # async fn main() -> Result<(), sayso::Error> {
-/// # let (hub, session) = heard().await;
+/// # testing::heard!(hub, session, {
 /// # let granted = granted(&session).await;
 /// use sayso::{Error, NotGranted};
 /// // The person said yes in one session, and that counts in no other.
 /// let other = hub.session("Pay Eve.").start().await?;
 /// let begun = other.begin(granted).await.map(drop);
 /// assert_eq!(begun, Err(Error::NotGranted(NotGranted::OtherSession)));
-/// # Ok(())
-/// # }
+/// # });
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ThisError)]
 #[non_exhaustive]

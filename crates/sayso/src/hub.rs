@@ -24,15 +24,13 @@ use crate::session::SessionBuilder;
 /// A hub. Handles are cheap to clone and all mean the same one.
 ///
 /// ```
-/// # #[tokio::main(flavor = "current_thread")]
-/// # async fn main() -> Result<(), sayso::Error> {
+/// # testing::example!({
 /// let hub = sayso::Hub::embedded().agent("bank").open()?;
 /// let same = hub.clone();
 /// let session = same.session("Pay Ben.").start().await?;
 /// session.cancel("Nothing was sent.").await?;
 /// hub.close().await;
-/// # Ok(())
-/// # }
+/// # });
 /// ```
 #[derive(Clone, Debug)]
 pub struct Hub {
@@ -43,7 +41,6 @@ pub struct Hub {
     address: Option<SocketAddr>,
 }
 
-/// The settings of both kinds of hub.
 pub(crate) struct Settings {
     redact: Arc<dyn Redact>,
     language: String,

@@ -1,6 +1,6 @@
 //! The last event of a session that its agent has let go.
 
-use seal::json::Writer;
+use seal::json::object;
 
 use crate::member;
 use crate::track::english;
@@ -33,19 +33,16 @@ impl Left {
             }
         };
         let says = if unused_yes { format!("{says} {UNUSED}") } else { says.to_owned() };
-        let mut out = Writer::default();
-        out.open_object();
-        let members = [
-            ("type", "aaep:agent.session.errored"),
-            ("error_category", "unknown"),
-            ("error_code", code),
-            ("summary_normal", &says),
-        ];
-        member::all(&mut out, &members);
-        out.key("recoverable");
-        out.boolean(false);
-        english(&mut out);
-        out.close_object();
-        out.finish()
+        object(|out| {
+            let members = [
+                ("type", "aaep:agent.session.errored"),
+                ("error_category", "unknown"),
+                ("error_code", code),
+                ("summary_normal", &says),
+            ];
+            member::all(out, &members);
+            out.key("recoverable").boolean(false);
+            english(out);
+        })
     }
 }

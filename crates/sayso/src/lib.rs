@@ -19,8 +19,7 @@
 //! ```
 //! use sayso::{Action, Answer, Hub};
 //!
-//! # #[tokio::main(flavor = "current_thread")]
-//! # async fn main() -> Result<(), sayso::Error> {
+//! # testing::example!({
 //! let hub = Hub::embedded().agent("bank").open()?;
 //! let session = hub.session("Paying Ben.").start().await?;
 //! session.think("Looking for Ben's account.").await?;
@@ -38,8 +37,7 @@
 //!     Answer::Refused(why) => session.cancel(format!("Nothing was sent: {why}.")).await?,
 //! }
 //! hub.close().await;
-//! # Ok(())
-//! # }
+//! # });
 //! ```
 //!
 //! How it works: one thread for each [`Hub`] (`desk`) speaks for all its sessions, one thing at a time for each of them, and

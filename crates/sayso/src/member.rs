@@ -6,20 +6,16 @@ use seal::json::{Kind, Tape, Value, Writer};
 
 use crate::redact::Cleaner;
 
-/// A text.
 pub(crate) fn text(out: &mut Writer, name: &str, text: &str) {
-    out.key(name);
-    out.text(text);
+    out.key(name).text(text);
 }
 
-/// Several texts.
 pub(crate) fn all(out: &mut Writer, members: &[(&str, &str)]) {
     for (name, value) in members {
         text(out, name, value);
     }
 }
 
-/// A text, if there is one.
 pub(crate) fn optional_text(out: &mut Writer, name: &str, value: Option<&str>) {
     if let Some(value) = value {
         text(out, name, value);
@@ -30,25 +26,19 @@ pub(crate) fn optional_text(out: &mut Writer, name: &str, value: Option<&str>) {
 pub(crate) fn texts<'t>(out: &mut Writer, name: &str, texts: impl IntoIterator<Item = &'t str>) {
     let mut texts = texts.into_iter().peekable();
     if texts.peek().is_some() {
-        out.key(name);
-        out.open_array();
-        texts.for_each(|text| out.text(text));
-        out.close_array();
+        out.key(name).array(|out| texts.for_each(|text| out.text(text)));
     }
 }
 
 /// A count; what does not fit is written as the largest that does.
 pub(crate) fn count(out: &mut Writer, name: &str, count: u64) {
-    out.key(name);
-    out.integer(i64::try_from(count).unwrap_or(i64::MAX));
+    out.key(name).integer(i64::try_from(count).unwrap_or(i64::MAX));
 }
 
-/// A duration in milliseconds.
 pub(crate) fn millis(out: &mut Writer, name: &str, duration: Duration) {
     count(out, name, u64::try_from(duration.as_millis()).unwrap_or(u64::MAX));
 }
 
-/// A duration in milliseconds, if there is one.
 pub(crate) fn optional_millis(out: &mut Writer, name: &str, duration: Option<Duration>) {
     if let Some(duration) = duration {
         millis(out, name, duration);

@@ -10,8 +10,7 @@
 //!     Ok("Sunday")
 //! }
 //!
-//! # #[tokio::main(flavor = "current_thread")]
-//! # async fn main() -> Result<(), sayso::Error> {
+//! # testing::example!({
 //! let hub = sayso::Hub::embedded().agent("calendar").open()?;
 //! let agent = service_fn(|_request: String| async { today().await.map_err(|why| why.to_string()) });
 //! // The request is what the person hears of it.
@@ -19,8 +18,7 @@
 //! let agent = ServiceBuilder::new().layer(layer).service(agent);
 //! assert_eq!(agent.oneshot("What day is it?".to_owned()).await, Ok("Sunday"));
 //! hub.close().await;
-//! # Ok(())
-//! # }
+//! # });
 //! ```
 
 use std::fmt;
@@ -109,12 +107,10 @@ pub enum ServeError<E> {
 /// Lets the requests of a service be heard.
 ///
 /// ```
-/// # fn main() -> Result<(), sayso::Error> {
 /// let hub = sayso::Hub::embedded().open()?;
 /// let layer = sayso::middleware::HeardLayer::new(hub, |request: &String| request.clone());
 /// # let _ = layer;
-/// # Ok(())
-/// # }
+/// # Ok::<(), sayso::Error>(())
 /// ```
 #[derive(Debug)]
 pub struct HeardLayer<W> {
@@ -150,13 +146,11 @@ impl<S, W> Layer<S> for HeardLayer<W> {
 /// ```
 /// use sayso::middleware::HeardLayer;
 /// use tower_layer::Layer;
-/// # fn main() -> Result<(), sayso::Error> {
 /// # let hub = sayso::Hub::embedded().open()?;
 /// let agent = tower::service_fn(|request: String| async move { Ok::<_, String>(request.len()) });
 /// let heard = HeardLayer::new(hub, |request: &String| request.clone()).layer(agent);
 /// # let _ = heard;
-/// # Ok(())
-/// # }
+/// # Ok::<(), sayso::Error>(())
 /// ```
 #[derive(Debug)]
 pub struct Heard<S, W> {
@@ -176,15 +170,13 @@ impl<S: Clone, W> Clone for Heard<S, W> {
 /// ```
 /// use sayso::middleware::{HeardLayer, Serving};
 /// use tower::{Layer, Service};
-/// # fn main() -> Result<(), sayso::Error> {
 /// # let hub = sayso::Hub::embedded().open()?;
 /// let agent = tower::service_fn(|request: String| async move { Ok::<_, String>(request.len()) });
 /// let mut heard = HeardLayer::new(hub, |request: &String| request.clone()).layer(agent);
 /// // Nothing is heard of it before it is awaited.
 /// let serving: Serving<usize, String> = heard.call("Count me.".to_owned());
 /// # drop(serving);
-/// # Ok(())
-/// # }
+/// # Ok::<(), sayso::Error>(())
 /// ```
 pub type Serving<Response, E> = Pin<Box<dyn Future<Output = Result<Response, ServeError<E>>> + Send>>;
 

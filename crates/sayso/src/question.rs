@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use aaep::message::Response;
-use seal::json::Writer;
+use seal::json::{Writer, object};
 
 use crate::consent::By;
 use crate::error::{Error, Stop};
@@ -83,24 +83,22 @@ impl Question {
     }
 
     pub(crate) fn body(&self, cleaner: &Cleaner) -> String {
-        let mut out = Writer::default();
-        out.open_object();
-        let question = self.says.cleaned(cleaner);
-        question.write_as(&mut out, "question");
-        question.write(&mut out);
-        self.says.write_beside_optional(&mut out, cleaner, "context", self.context.as_ref());
-        self.says.write_beside_optional(&mut out, cleaner, "default_response", self.default.as_ref());
-        member::count(&mut out, "timeout_seconds", self.timeout.as_secs());
-        let chosen = (!self.choices.is_empty()).then_some("multiple_choice");
-        member::texts(&mut out, "accepted_response_kinds", self.kinds.iter().copied().chain(chosen));
-        if chosen.is_some() {
-            self.write_choices(&mut out, cleaner, "choices", |label| Some(label.normal()));
-            for tag in self.says.languages() {
-                self.write_choices(&mut out, cleaner, &variant("choices", tag), |label| label.to(tag));
+        object(|out| {
+            let question = self.says.cleaned(cleaner);
+            question.write_as(out, "question");
+            question.write(out);
+            self.says.write_beside_optional(out, cleaner, "context", self.context.as_ref());
+            self.says.write_beside_optional(out, cleaner, "default_response", self.default.as_ref());
+            member::count(out, "timeout_seconds", self.timeout.as_secs());
+            let chosen = (!self.choices.is_empty()).then_some("multiple_choice");
+            member::texts(out, "accepted_response_kinds", self.kinds.iter().copied().chain(chosen));
+            if chosen.is_some() {
+                self.write_choices(out, cleaner, "choices", |label| Some(label.normal()));
+                for tag in self.says.languages() {
+                    self.write_choices(out, cleaner, &variant("choices", tag), |label| label.to(tag));
+                }
             }
-        }
-        out.close_object();
-        out.finish()
+        })
     }
 
     /// The choices in one language, if all of them are in it.
@@ -114,25 +112,21 @@ impl Question {
         if self.choices.iter().any(|(_, label)| to(label).is_none()) {
             return;
         }
-        out.key(name);
-        out.open_array();
-        for (value, label) in &self.choices {
-            out.open_object();
-            member::text(out, "value", value);
-            cleaner.write(out, "label", to(label).unwrap_or_default());
-            out.close_object();
-        }
-        out.close_array();
+        out.key(name).array(|out| {
+            for (value, label) in &self.choices {
+                out.object(|out| {
+                    member::text(out, "value", value);
+                    cleaner.write(out, "label", to(label).unwrap_or_default());
+                });
+            }
+        });
     }
 }
 
 /// What the person meant.
 ///
 /// ```
-/// # #[tokio::main(flavor = "current_thread")]
-/// # async fn main() -> Result<(), sayso::Error> {
-/// # let hub = sayso::Hub::embedded().open()?;
-/// # let session = hub.session("Pay Ben.").start().await?;
+/// # testing::example!(hub, session, {
 /// use sayso::{Clarified, Question};
 /// match session.clarify(Question::new("Which Ben?")).await? {
 ///     Clarified::Text(name) => println!("{name} it is."),
@@ -140,8 +134,7 @@ impl Question {
 ///     other => println!("That is no name: {other:?}."),
 /// }
 /// # session.cancel("Nothing was sent.").await?;
-/// # Ok(())
-/// # }
+/// # });
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]

@@ -52,9 +52,7 @@ impl Words {
     /// They are said in the lengths that the first words have. A length that they lack is said in their normal words.
     ///
     /// ```
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), sayso::Error> {
-    /// # let hub = sayso::Hub::embedded().open()?;
+    /// # testing::example!(hub, {
     /// use sayso::Words;
     /// let session = hub.session("What is the weather?").start().await?;
     /// let words = Words::new("It rains in Oslo.")
@@ -62,8 +60,7 @@ impl Words {
     ///     .in_language("es", Words::new("Llueve en Oslo.").terse("Lluvia."))
     ///     .in_language("yo", "Òjò ń rọ̀ ní Oslo.");
     /// session.finish(words).await?;
-    /// # Ok(())
-    /// # }
+    /// # });
     /// ```
     pub fn in_language(mut self, tag: impl Into<String>, words: impl Into<Self>) -> Self {
         let (tag, words) = (tag.into(), words.into());
@@ -84,11 +81,9 @@ impl Words {
             return other.cleaned(cleaner).write_as(out, name);
         }
         let text = cleaner.clean(&other.normal);
-        out.key(name);
-        out.text(&text);
+        out.key(name).text(&text);
         for (tag, _) in &self.others {
-            out.key(&variant(name, tag));
-            out.text(&text);
+            out.key(&variant(name, tag)).text(&text);
         }
     }
 
@@ -136,12 +131,10 @@ impl Words {
         Self { normal: self.normal.clone(), others: others.collect(), ours: self.ours, ..Self::default() }
     }
 
-    /// Whether there is one length, and one language.
     pub(crate) fn is_one_text(&self) -> bool {
         self.terse.is_none() && self.detailed.is_none() && self.others.is_empty()
     }
 
-    /// In words, in the first language.
     pub(crate) fn normal(&self) -> &str {
         &self.normal
     }
@@ -194,11 +187,9 @@ impl Clean<'_> {
     }
 
     fn write_each<'c>(&'c self, out: &mut Writer, name: &str, of: impl Fn(&'c Self) -> &'c str) {
-        out.key(name);
-        out.text(of(self));
+        out.key(name).text(of(self));
         for (tag, other) in &self.others {
-            out.key(&variant(name, tag));
-            out.text(of(other));
+            out.key(&variant(name, tag)).text(of(other));
         }
     }
 

@@ -4,6 +4,8 @@
 //! - [`http`], [`websocket`] and [`unix`] are clients of a hub, [`messages`] are what agents and listeners send.
 //! - [`chromium`] is a browser without a window.
 //! - [`property`], [`random`] and [`hex`] serve property tests, simulations and published vectors.
+//! - [`example!`] and [`heard!`] run the examples in the documentation of the crate `sayso`; [`person!`] listens there, [`model`]
+//!   is a model's endpoint.
 //! - [`published`] is the data that AAEP's authors published.
 
 #![allow(
@@ -18,10 +20,13 @@
 
 pub mod chromium;
 pub mod cli;
+mod example;
 pub mod hex;
 pub mod http;
 pub mod hub;
 pub mod messages;
+pub mod model;
+mod person;
 pub mod property;
 pub mod published;
 pub mod random;

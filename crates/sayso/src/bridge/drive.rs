@@ -19,7 +19,6 @@ use crate::session::{Ending, Progress, Session, Tool};
 /// So many runs that are over are remembered.
 const PAST: usize = 1024;
 
-/// How it ends.
 pub(super) enum Last {
     Said(Box<Ending>),
     Early,
@@ -316,7 +315,6 @@ fn poll_asked(asked: &mut Vec<Asked<'_>>, context: &mut Context<'_>) -> Poll<Set
     Poll::Pending
 }
 
-/// How a run was over.
 #[derive(Clone, Copy)]
 enum Was {
     Ended,

@@ -16,8 +16,7 @@
 //!     Over,
 //! }
 //!
-//! # #[tokio::main(flavor = "current_thread")]
-//! # async fn main() -> Result<(), sayso::Error> {
+//! # testing::example!({
 //! let hub = Hub::embedded().agent("weather").open()?;
 //! let events = stream::iter([
 //!     Native::Asked("Do I need an umbrella?"),
@@ -41,8 +40,7 @@
 //! assert_eq!(report.ending, Ending::AsSaid);
 //! assert!(report.faults.is_empty());
 //! hub.close().await;
-//! # Ok(())
-//! # }
+//! # });
 //! ```
 //!
 //! - **Order.** Steps are told one after the other, in the order in which they come. A question does not hold up the steps
@@ -92,9 +90,7 @@ const AFTERWARDS: usize = 1024;
 /// Drives a session from a stream of native events. See [the module](self).
 ///
 /// ```
-/// # #[tokio::main(flavor = "current_thread")]
-/// # async fn main() -> Result<(), sayso::Error> {
-/// # let hub = sayso::Hub::embedded().open()?;
+/// # testing::example!(hub, {
 /// use sayso::bridge::{Bridge, Ending, Step};
 ///
 /// let events = futures_util::stream::iter(["It rai", "ns."]);
@@ -102,8 +98,7 @@ const AFTERWARDS: usize = 1024;
 /// let report = Bridge::of(session).run(events, |text| [Step::output(text)]).await;
 /// // The stream ended, and nobody said how the session did.
 /// assert_eq!(report.ending, Ending::Early);
-/// # Ok(())
-/// # }
+/// # });
 /// ```
 #[must_use = "nothing happens before it runs"]
 pub struct Bridge {
@@ -134,9 +129,7 @@ impl Bridge {
     /// Tells the stream to its end, or to the session's. It needs a runtime of tokio, for its clock.
     ///
     /// ```
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), sayso::Error> {
-    /// # let hub = sayso::Hub::embedded().open()?;
+    /// # testing::example!(hub, {
     /// use futures_util::stream;
     /// use sayso::bridge::{Bridge, Ending, Step};
     ///
@@ -147,8 +140,7 @@ impl Bridge {
     ///     Err(why) => vec![Step::fail(why)],
     /// };
     /// assert_eq!(Bridge::of(session).run(events, map).await.ending, Ending::AsSaid);
-    /// # Ok(())
-    /// # }
+    /// # });
     /// ```
     pub async fn run<S, I>(self, events: S, map: impl FnMut(S::Item) -> I) -> Report
     where
@@ -224,7 +216,6 @@ async fn afterwards(steps: &mut impl Next, notes: &mut Notes, fault: fn(&'static
     }
 }
 
-/// Where steps come from.
 pub(crate) trait Next {
     /// The next one; none is the end. A future that is dropped loses nothing.
     async fn next(&mut self) -> Option<Step>;

@@ -22,10 +22,7 @@ use crate::error::Error;
 /// One for which the person was asked has the arguments with it:
 ///
 /// ```
-/// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/person.rs"));
-/// # #[tokio::main(flavor = "current_thread")]
-/// # async fn main() -> Result<(), sayso::Error> {
-/// # let (hub, _) = heard().await;
+/// # testing::heard!(hub, _session, {
 /// # let (narrator, telling) = sayso::callbacks::Narration::on(&hub).open();
 /// # let _telling = tokio::spawn(telling);
 /// # use sayso::callbacks::Callbacks;
@@ -33,8 +30,7 @@ use crate::error::Error;
 /// narrator.on_chain_start("c1", "Pay Ben.")?;
 /// let allowed = narrator.on_tool_start("t1", "send", r#"{"to":"Ben"}"#).await.unwrap();
 /// assert_eq!(allowed.arguments(), Some(r#"{"to":"Ben"}"#));
-/// # Ok(())
-/// # }
+/// # });
 /// ```
 #[derive(Debug)]
 #[must_use = "the tool is said to run from now on"]
@@ -148,8 +144,7 @@ impl<T> fmt::Debug for Reply<T> {
 /// question is taken back, and the tool is not said to run.
 ///
 /// ```
-/// # #[tokio::main(flavor = "current_thread")]
-/// # async fn main() -> Result<(), sayso::Error> {
+/// # testing::example!({
 /// use sayso::bridge::{Allowed, Gate, Reply};
 ///
 /// async fn run(gate: Gate<Allowed>) -> String {
@@ -161,8 +156,7 @@ impl<T> fmt::Debug for Reply<T> {
 /// let (reply, gate) = Reply::gate();
 /// drop(reply);
 /// assert_eq!(run(gate).await, "Not running: nobody was left to decide.");
-/// # Ok(())
-/// # }
+/// # });
 /// ```
 #[derive(Debug)]
 #[must_use = "the tool must not run before the answer is there"]

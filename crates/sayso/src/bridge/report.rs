@@ -103,13 +103,12 @@ pub enum Ending {
 /// use futures_util::stream;
 /// use sayso::bridge::{Bridge, Ending, Step};
 ///
-/// # #[tokio::main(flavor = "current_thread")]
-/// # async fn main() {
+/// # testing::example!({
 /// let nothing = stream::empty::<()>();
 /// let report = Bridge::new().run(nothing, |()| [Step::think("Never.")]).await;
 /// assert_eq!(report.ending, Ending::NeverStarted);
 /// assert!(report.faults.is_empty());
-/// # }
+/// # });
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -123,7 +122,6 @@ pub struct Report {
     pub left_out: u64,
 }
 
-/// Takes faults down.
 pub(crate) struct Notes {
     faults: Vec<Fault>,
     left_out: u64,

@@ -166,7 +166,6 @@ impl Step {
         Self(Kind::End(Box::new(Ending::Cancelled(cancellation.into()))))
     }
 
-    /// What it is, for its author.
     pub(super) fn name(&self) -> &'static str {
         match &self.0 {
             Kind::Start(_) => "start",

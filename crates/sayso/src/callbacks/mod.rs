@@ -18,8 +18,7 @@
 //! use sayso::bridge::{Ending, Unasked};
 //! use sayso::callbacks::{Callbacks, Narration};
 //!
-//! # #[tokio::main(flavor = "current_thread")]
-//! # async fn main() -> Result<(), sayso::Error> {
+//! # testing::example!({
 //! let hub = Hub::embedded().agent("weather").open()?;
 //! let (narrator, telling) = Narration::on(&hub).tools(|tool, _| Unasked::new(tool).into()).open();
 //! let telling = tokio::spawn(telling);
@@ -36,8 +35,7 @@
 //! let report = telling.await.expect("it does not panic");
 //! assert_eq!((report.ending, report.faults), (Ending::AsSaid, vec![]));
 //! hub.close().await;
-//! # Ok(())
-//! # }
+//! # });
 //! ```
 //!
 //! # What is synchronous

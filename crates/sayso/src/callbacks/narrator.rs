@@ -79,7 +79,6 @@ type Results = dyn Fn(&str) -> Words + Send + Sync;
 /// A narrator that is being made.
 ///
 /// ```
-/// # fn main() -> Result<(), sayso::Error> {
 /// use std::time::Duration;
 /// use sayso::callbacks::Narration;
 ///
@@ -90,8 +89,7 @@ type Results = dyn Fn(&str) -> Words + Send + Sync;
 ///     .on_fault(|fault| eprintln!("{fault}"))
 ///     .open();
 /// # let _ = (narrator, telling);
-/// # Ok(())
-/// # }
+/// # Ok::<(), sayso::Error>(())
 /// ```
 #[must_use = "nothing is told before it is opened"]
 pub struct Narration {
@@ -166,9 +164,7 @@ debug_tuple!(Narration, bridge);
 /// If it is dropped, the session is ended as left in the middle.
 ///
 /// ```
-/// # #[tokio::main(flavor = "current_thread")]
-/// # async fn main() -> Result<(), sayso::Error> {
-/// # let hub = sayso::Hub::embedded().open()?;
+/// # testing::example!(hub, {
 /// use sayso::callbacks::{Narration, Telling};
 /// let (narrator, telling): (_, Telling) = Narration::on(&hub).open();
 /// let telling = tokio::spawn(telling);
@@ -176,8 +172,7 @@ debug_tuple!(Narration, bridge);
 /// for fault in telling.await.unwrap().faults {
 ///     eprintln!("{fault}");
 /// }
-/// # Ok(())
-/// # }
+/// # });
 /// ```
 pub type Telling = Pin<Box<dyn Future<Output = Report> + Send>>;
 
@@ -185,9 +180,7 @@ pub type Telling = Pin<Box<dyn Future<Output = Report> + Send>>;
 /// See [the module](super).
 ///
 /// ```
-/// # #[tokio::main(flavor = "current_thread")]
-/// # async fn main() -> Result<(), sayso::Error> {
-/// # let hub = sayso::Hub::embedded().open()?;
+/// # testing::example!(hub, {
 /// use sayso::Error;
 /// use sayso::callbacks::{Callbacks, Narration, Narrator};
 ///
@@ -198,8 +191,7 @@ pub type Telling = Pin<Box<dyn Future<Output = Report> + Send>>;
 /// # let _telling = tokio::spawn(telling);
 /// narrator.on_chain_start("run-0", "Do I need an umbrella?")?;
 /// streamed(&narrator, &["Yes, ta", "ke one."])?;
-/// # Ok(())
-/// # }
+/// # });
 /// ```
 #[derive(Clone)]
 pub struct Narrator(Arc<Inner>);

@@ -4,7 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use aaep::SessionId;
-use aaep::event::Decision;
+use aaep::event::{Decision, Reversibility};
 use seal::Digest;
 use seal::json::Writer;
 
@@ -63,34 +63,13 @@ pub struct Action {
     summary: Option<Words>,
     /// What is said when it is done.
     details: Box<CallDetails>,
-    undone: Undone,
+    reversibility: Option<Reversibility>,
     timeout: Duration,
     allowed_replies: Vec<Decision>,
     extra_context: Option<Bound>,
 }
 
 call_details!(Action);
-
-/// Whether an action can be undone (§4.4.1).
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Undone {
-    /// Nothing is said of it.
-    Unsaid,
-    Easily,
-    WithEffort,
-    Never,
-}
-
-impl Undone {
-    fn word(self) -> Option<&'static str> {
-        match self {
-            Self::Unsaid => None,
-            Self::Easily => Some("reversible"),
-            Self::WithEffort => Some("reversible_with_effort"),
-            Self::Never => Some("irreversible"),
-        }
-    }
-}
 
 /// People get time (design, decision 12); and they can ask for more.
 const TIMEOUT: Duration = Duration::from_mins(5);
@@ -105,7 +84,7 @@ impl Action {
             consequence: Words::default(),
             summary: None,
             details: Box::new(CallDetails::new(Risk::High)),
-            undone: Undone::Unsaid,
+            reversibility: None,
             timeout: TIMEOUT,
             allowed_replies: Vec::new(),
             extra_context: None,
@@ -130,13 +109,13 @@ impl Action {
         risk(risk: Risk) => details.risk = risk;
 
         /// It can never be undone.
-        irreversible() => undone = Undone::Never;
+        irreversible() => reversibility = Some(Reversibility::Irreversible);
 
         /// It can be undone.
-        reversible() => undone = Undone::Easily;
+        reversible() => reversibility = Some(Reversibility::Reversible);
 
         /// It can be undone, but not easily.
-        reversible_with_effort() => undone = Undone::WithEffort;
+        reversible_with_effort() => reversibility = Some(Reversibility::ReversibleWithEffort);
 
         /// How long the person has, in whole seconds; five minutes if nothing is said. No answer means no.
         within(time: Duration) => timeout = time;
@@ -150,8 +129,12 @@ impl Action {
 
     /// Whether it can never be undone, and how long the person has, if that is said.
     pub(crate) fn limited(self, irreversible: bool, answer_time: Option<Duration>) -> Self {
-        let undone = if irreversible { Undone::Never } else { self.undone };
-        Self { undone, timeout: answer_time.unwrap_or(self.timeout), ..self }
+        let action = if irreversible { self.irreversible() } else { self };
+        Self { timeout: answer_time.unwrap_or(action.timeout), ..action }
+    }
+
+    fn is_irreversible(&self) -> bool {
+        self.reversibility == Some(Reversibility::Irreversible)
     }
 
     fn digest(&self) -> Result<Digest, Error> {
@@ -170,29 +153,26 @@ impl Action {
         summary.write(&mut out, cleaner);
         member::count(&mut out, "timeout_seconds", self.timeout.as_secs());
         member::text(&mut out, "default_decision", "reject");
-        danger(&mut out, self.details.risk, self.undone == Undone::Never);
+        danger(&mut out, self.details.risk, self.is_irreversible());
         member::texts(&mut out, "allowed_replies", self.allowed_replies.iter().map(Decision::as_str));
         if let Some(context) = self.extra_context.clone() {
             member::json(&mut out, "extra_context", &context.finish()?, cleaner);
         }
         // Said once: with texts in three languages, an event has as many members as it should have at most (§3.7).
-        let word = self.undone.word().filter(|_| self.undone != Undone::Never);
-        member::optional_text(&mut out, "reversibility", word);
+        let reversibility = self.reversibility.as_ref().filter(|_| !self.is_irreversible());
+        member::optional_text(&mut out, "reversibility", reversibility.map(Reversibility::as_str));
         member::text(&mut out, "tool", &self.tool);
-        out.key("arguments");
-        out.raw(&self.arguments);
+        out.key("arguments").raw(&self.arguments);
         out.close_object();
         Ok(out.finish())
     }
 
     /// Writes the members of `tool.invoked` that spend the yes to it.
     pub(crate) fn write_call(&self, out: &mut Writer, cleaner: &Cleaner) {
-        out.key("arguments");
-        out.raw(&self.arguments);
-        self.details.write(out, cleaner, &self.says.in_one_length(), self.undone == Undone::Never);
+        out.key("arguments").raw(&self.arguments);
+        self.details.write(out, cleaner, &self.says.in_one_length(), self.is_irreversible());
     }
 
-    /// What came of the question.
     pub(crate) fn answered(self, session: &SessionId, outcome: &Outcome) -> Result<Answer, Error> {
         if outcome.status == Status::Stopped {
             return Err(Error::Stopped(Stop::Person));
@@ -215,8 +195,7 @@ impl fmt::Debug for Action {
 
 pub(crate) fn danger(out: &mut Writer, risk: Risk, irreversible: bool) {
     member::text(out, "risk_level", risk.word());
-    out.key("irreversible");
-    out.boolean(irreversible);
+    out.key("irreversible").boolean(irreversible);
 }
 
 pub(super) fn digest(tool: &str, arguments: &str) -> Result<Digest, Error> {

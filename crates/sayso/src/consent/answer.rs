@@ -7,10 +7,7 @@ use super::Granted;
 /// What a person answered.
 ///
 /// ```
-/// # #[tokio::main(flavor = "current_thread")]
-/// # async fn main() -> Result<(), sayso::Error> {
-/// # let hub = sayso::Hub::embedded().open()?;
-/// # let session = hub.session("Pay Ben.").start().await?;
+/// # testing::example!(hub, session, {
 /// use sayso::{Action, Answer};
 /// let action = Action::new("send", r#"{"to":"Ben"}"#).says("Send 5 euro to Ben.").consequence("They are gone at once.");
 /// match session.ask(action).await? {
@@ -19,8 +16,7 @@ use super::Granted;
 ///     Answer::Refused(why) => assert_eq!(why.to_string(), "nobody could be asked"),
 /// }
 /// # session.cancel("Nothing was sent.").await?;
-/// # Ok(())
-/// # }
+/// # });
 /// ```
 #[derive(Debug)]
 #[must_use = "nothing was done yet"]

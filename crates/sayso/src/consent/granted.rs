@@ -27,10 +27,7 @@ use crate::error::{Error, NotGranted};
 /// It is asked for and spent:
 ///
 /// ```
-/// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/person.rs"));
-/// # #[tokio::main(flavor = "current_thread")]
-/// # async fn main() -> Result<(), sayso::Error> {
-/// # let (hub, session) = heard().await;
+/// # testing::heard!(hub, session, {
 /// # let action = sending();
 /// use sayso::Answer;
 /// // Somebody listens here, and says yes.
@@ -38,8 +35,7 @@ use crate::error::{Error, NotGranted};
 /// let sent = session.call(granted, async |arguments| Ok::<_, std::io::Error>(arguments)).await;
 /// assert_eq!(sent.unwrap(), r#"{"to":"Ben"}"#);
 /// # session.finish("It is sent.").await?;
-/// # Ok(())
-/// # }
+/// # });
 /// ```
 #[must_use = "a consent that is not spent does nothing"]
 pub struct Granted {
@@ -62,17 +58,13 @@ impl Granted {
     /// Itself, if it is for exactly this call; else it is gone, for somebody is about to do something that nobody allowed.
     ///
     /// ```
-    /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/person.rs"));
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), sayso::Error> {
-    /// # let (hub, session) = heard().await;
+    /// # testing::heard!(hub, session, {
     /// # let granted = granted(&session).await;
     /// use sayso::{Error, NotGranted};
     /// let granted = granted.only_for("send", r#"{"to":"Ben"}"#)?;
     /// let other = granted.only_for("send", r#"{"to":"Eve"}"#);
     /// assert_eq!(other.unwrap_err(), Error::NotGranted(NotGranted::OtherAction));
-    /// # Ok(())
-    /// # }
+    /// # });
     /// ```
     pub fn only_for(self, tool: &str, arguments: &str) -> Result<Self, Error> {
         if digest(tool, arguments)? == self.digest {

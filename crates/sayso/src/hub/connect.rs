@@ -13,15 +13,13 @@ use crate::line::client::{Address, Client};
 /// The way to a `sayso serve`, before it is gone.
 ///
 /// ```
-/// # #[tokio::main(flavor = "current_thread")]
-/// # async fn main() -> Result<(), sayso::Error> {
+/// # testing::example!({
 /// # let serving = sayso::Hub::embedded().listen("127.0.0.1:0").open()?;
 /// # let url = format!("http://{}", serving.address().unwrap());
 /// // Like `http://127.0.0.1:8787`, where `sayso serve` listens.
 /// let hub = sayso::Hub::connect(url).open().await?;
 /// # hub.close().await;
-/// # Ok(())
-/// # }
+/// # });
 /// ```
 #[must_use = "it is connected when it is opened"]
 pub struct RemoteHubBuilder {

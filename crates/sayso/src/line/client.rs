@@ -10,9 +10,9 @@ use std::time::Duration;
 
 use aaep::SessionId;
 use aaep::message::Response;
-use client::{HttpClient, Message, Trust, Url, UrlError, WebSocket, WebSocketError};
+use client::{Backoff, HttpClient, Message, Trust, Url, UrlError, WebSocket, WebSocketError};
 use futures_util::{SinkExt, StreamExt};
-use seal::json::{Tape, Value, Writer};
+use seal::json::{Tape, Value, Writer, object};
 use seal::{Digest, Random, SystemRandom};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep, timeout_at};
@@ -30,10 +30,8 @@ pub(crate) struct Address {
     patience: Duration,
 }
 
-/// Between two attempts to connect: from this…
-const SHORTEST_PAUSE: Duration = Duration::from_millis(50);
-/// …doubled each time up to this.
-const LONGEST_PAUSE: Duration = Duration::from_secs(2);
+/// Between two attempts to connect.
+const BACKOFF: Backoff = Backoff::new(Duration::from_millis(50), Duration::from_secs(2));
 /// The hub asks for a sign of life every 15 seconds; one that is silent for so long is not there.
 const SILENCE: Duration = Duration::from_mins(1);
 
@@ -85,17 +83,17 @@ impl Address {
     /// Tries again as long as patience lasts.
     async fn connect_again(&self) -> Result<WebSocket, Error> {
         let until = Instant::now() + self.patience;
-        let mut pause = SHORTEST_PAUSE;
+        let mut backoff = BACKOFF;
         loop {
             let attempt = timeout_at(until, self.connect()).await;
             match attempt.unwrap_or_else(|_| Err(Error::Unreachable(Unreachable::NoAnswer))) {
-                Err(Error::Unreachable(why)) if Instant::now() + pause >= until => {
+                Err(Error::Unreachable(why)) if Instant::now() + backoff.pause() >= until => {
                     return Err(Error::Unreachable(why));
                 }
-                Err(Error::Unreachable(_)) => sleep(pause).await,
+                Err(Error::Unreachable(_)) => sleep(backoff.pause()).await,
                 settled => return settled,
             }
-            pause = (pause * 2).min(LONGEST_PAUSE);
+            backoff.grow();
         }
     }
 }
@@ -298,12 +296,7 @@ fn said(number: Number, call: &Call, key: &str) -> String {
         match call {
             Call::Start { body } | Call::Ask { body, .. } => members(out, body),
             Call::Events { events, .. } => {
-                out.key("events");
-                out.open_array();
-                for event in events {
-                    out.raw(event);
-                }
-                out.close_array();
+                out.key("events").array(|out| events.iter().for_each(|event| out.raw(event)));
             }
             Call::Withdraw { token, .. } => member(out, "reply_token", token.as_str()),
             Call::Output { output_id, text, form, complete, stays, .. } => {
@@ -313,11 +306,9 @@ fn said(number: Number, call: &Call, key: &str) -> String {
                     optional_text(out, "language", form.language.as_deref());
                     optional_text(out, "content_type", form.content_type.as_deref());
                 }
-                out.key("complete");
-                out.boolean(*complete);
+                out.key("complete").boolean(*complete);
                 if *stays {
-                    out.key("stays");
-                    out.boolean(true);
+                    out.key("stays").boolean(true);
                 }
             }
         }
@@ -325,18 +316,12 @@ fn said(number: Number, call: &Call, key: &str) -> String {
 }
 
 fn rpc(number: Number, method: &str, params: impl FnOnce(&mut Writer)) -> String {
-    let mut out = Writer::default();
-    out.open_object();
-    member(&mut out, "jsonrpc", "2.0");
-    out.key("id");
-    out.integer(i64::try_from(number).unwrap_or(i64::MAX));
-    member(&mut out, "method", method);
-    out.key("params");
-    out.open_object();
-    params(&mut out);
-    out.close_object();
-    out.close_object();
-    out.finish()
+    object(|out| {
+        member(out, "jsonrpc", "2.0");
+        out.key("id").integer(i64::try_from(number).unwrap_or(i64::MAX));
+        member(out, "method", method);
+        out.key("params").object(params);
+    })
 }
 
 /// The members of an object that this process wrote: what stands between its braces.

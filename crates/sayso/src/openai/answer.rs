@@ -2,8 +2,9 @@
 
 use seal::json::{Kind, Tape, Value};
 
-use super::error::Error;
+use super::error::{AnswerFault, Error};
 use super::post::sentence;
+use crate::error::Source;
 
 /// What the model says and wants.
 #[derive(Debug, Default)]
@@ -24,7 +25,6 @@ pub(super) struct Call {
     pub(super) arguments: String,
 }
 
-/// Why the model stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ended {
     /// It was done, or wants tools.
@@ -35,8 +35,6 @@ pub(super) enum Ended {
     Filter,
 }
 
-const NOT_A_CHUNK: &str = "a piece of an answer is not of its form";
-
 impl Answer {
     /// Takes one event, and gives the text that it adds. `most` is how many calls of tools are taken.
     pub(super) fn take(&mut self, event: &str, key: Option<&str>, most: usize) -> Result<String, Error> {
@@ -45,13 +43,13 @@ impl Answer {
             return Ok(String::new());
         }
         let mut tape = Tape::default();
-        let doc = tape.read(event).map_err(|error| Error::Malformed(format!("{NOT_A_CHUNK}: {error}")))?;
+        let doc = tape.read(event).map_err(|error| AnswerFault::NotJson(Source::new(error)))?;
         let chunk = doc.root();
         if let Some(error) = chunk.member("error").filter(|error| error.kind() != Kind::Null) {
             return Err(Error::Refused { status: None, says: sentence(error.source(), key) });
         }
         if chunk.kind() != Kind::Object {
-            return Err(Error::Malformed(NOT_A_CHUNK.to_owned()));
+            return Err(AnswerFault::NotAChunk.into());
         }
         let mut new = String::new();
         // There is one choice, for one is asked for; what only counts tokens has none.
@@ -116,18 +114,18 @@ impl Answer {
 }
 
 /// A text that may be left out, or be null.
-fn text(value: Option<Value<'_>>) -> Result<String, Error> {
+fn text(value: Option<Value<'_>>) -> Result<String, AnswerFault> {
     match value {
         None => Ok(String::new()),
         Some(value) if value.kind() == Kind::Null => Ok(String::new()),
-        Some(value) => value.text().map(Into::into).ok_or_else(|| Error::Malformed(NOT_A_CHUNK.to_owned())),
+        Some(value) => value.text().map(Into::into).ok_or(AnswerFault::NotAChunk),
     }
 }
 
 /// A list that may be left out, or be null.
-fn list(value: Option<Value<'_>>) -> Result<impl Iterator<Item = Value<'_>>, Error> {
+fn list(value: Option<Value<'_>>) -> Result<impl Iterator<Item = Value<'_>>, AnswerFault> {
     match value.map(|value| value.kind()) {
         None | Some(Kind::Null | Kind::Array) => Ok(value.into_iter().flat_map(|value| value.items())),
-        Some(_) => Err(Error::Malformed(NOT_A_CHUNK.to_owned())),
+        Some(_) => Err(AnswerFault::NotAChunk),
     }
 }

@@ -15,18 +15,15 @@ use crate::session::Session;
 /// A call that the model wanted.
 ///
 /// ```
-/// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/endpoint.rs"));
-/// # #[tokio::main(flavor = "current_thread")]
-/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// # let url = endpoint_that_wants("launch", "{}");
+/// # testing::example!({
+/// # let url = testing::model::endpoint_that_wants("launch", "{}");
 /// use sayso::openai::{Agent, Outcome};
 /// # let agent = Agent::new(url).model("any");
 /// # let hub = sayso::Hub::embedded().open()?;
 /// // The model wants a tool that this agent does not have.
 /// let reply = agent.run(&hub, "Good morning.").await?;
 /// assert_eq!((reply.calls[0].tool.as_str(), &reply.calls[0].outcome), ("launch", &Outcome::Unknown));
-/// # Ok(())
-/// # }
+/// # });
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]

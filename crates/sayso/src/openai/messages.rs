@@ -1,6 +1,6 @@
 //! What the model is told.
 
-use seal::json::Writer;
+use seal::json::{Writer, object};
 
 use super::answer::Answer;
 use super::tool::Tool;
@@ -15,29 +15,24 @@ impl Messages {
         Self(instructions.into_iter().chain([plain("user", request)]).collect())
     }
 
-    /// What the model said and wanted.
     pub(super) fn assistant(&mut self, answer: &Answer) {
         self.0.push(object(|out| {
             member(out, "role", "assistant");
             member(out, "content", &answer.text);
-            out.key("tool_calls");
-            out.open_array();
-            for call in &answer.calls {
-                out.open_object();
-                member(out, "id", &call.id);
-                member(out, "type", "function");
-                out.key("function");
-                out.open_object();
-                member(out, "name", &call.name);
-                member(out, "arguments", &call.arguments);
-                out.close_object();
-                out.close_object();
-            }
-            out.close_array();
+            out.key("tool_calls").array(|out| {
+                for call in &answer.calls {
+                    out.object(|out| {
+                        member(out, "id", &call.id);
+                        function(out, |out| {
+                            member(out, "name", &call.name);
+                            member(out, "arguments", &call.arguments);
+                        });
+                    });
+                }
+            });
         }));
     }
 
-    /// What came of a call.
     pub(super) fn result(&mut self, call: &str, tells: &str) {
         self.0.push(object(|out| {
             member(out, "role", "tool");
@@ -46,38 +41,28 @@ impl Messages {
         }));
     }
 
-    /// The question as it is sent.
     pub(super) fn body(&self, model: &str, parameters: &[(String, String)], tools: &[Tool]) -> String {
         object(|out| {
             member(out, "model", model);
-            out.key("stream");
-            out.boolean(true);
+            out.key("stream").boolean(true);
             for (name, json) in parameters {
-                out.key(name);
-                out.raw(json);
+                out.key(name).raw(json);
             }
-            out.key("messages");
-            out.open_array();
-            self.0.iter().for_each(|message| out.raw(message));
-            out.close_array();
+            out.key("messages").array(|out| self.0.iter().for_each(|message| out.raw(message)));
             if tools.is_empty() {
                 return;
             }
-            out.key("tools");
-            out.open_array();
-            for tool in tools {
-                out.open_object();
-                member(out, "type", "function");
-                out.key("function");
-                out.open_object();
-                member(out, "name", &tool.name);
-                member(out, "description", &tool.description);
-                out.key("parameters");
-                out.raw(&tool.parameters);
-                out.close_object();
-                out.close_object();
-            }
-            out.close_array();
+            out.key("tools").array(|out| {
+                for tool in tools {
+                    out.object(|out| {
+                        function(out, |out| {
+                            member(out, "name", &tool.name);
+                            member(out, "description", &tool.description);
+                            out.key("parameters").raw(&tool.parameters);
+                        });
+                    });
+                }
+            });
         })
     }
 }
@@ -89,10 +74,8 @@ fn plain(role: &str, text: &str) -> String {
     })
 }
 
-fn object(inside: impl FnOnce(&mut Writer)) -> String {
-    let mut out = Writer::default();
-    out.open_object();
-    inside(&mut out);
-    out.close_object();
-    out.finish()
+/// Writes `type` and `function`, which tools and calls of tools both have.
+fn function(out: &mut Writer, members: impl FnOnce(&mut Writer)) {
+    member(out, "type", "function");
+    out.key("function").object(members);
 }

@@ -9,10 +9,8 @@
 //!     Ok(format!("{} euro were sent to {}", arguments.words("euro"), arguments.words("to")))
 //! }
 //!
-//! # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/endpoint.rs"));
-//! # #[tokio::main(flavor = "current_thread")]
-//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! # let url = endpoint();
+//! # testing::example!({
+//! # let url = testing::model::endpoint();
 //! let schema = r#"{"type":"object","properties":{"to":{"type":"string"},"euro":{"type":"integer"}}}"#;
 //! // Like `https://api.openai.com/v1`, or `http://127.0.0.1:11434/v1`.
 //! let agent = Agent::new(url).key("sk-example").model("gpt-5.2").tool(
@@ -26,8 +24,7 @@
 //! let reply = agent.run(&hub, "Good morning.").await?;
 //! assert_eq!(reply.text, "Good morning.");
 //! hub.close().await;
-//! # Ok(())
-//! # }
+//! # });
 //! ```
 //!
 //! - `tool`: what a model may call, and its arguments.
@@ -49,11 +46,12 @@ use std::time::Duration;
 
 pub use calling::{Called, Outcome};
 use client::sse::{Fault, Parser};
-use client::{HttpClient, Url};
-pub use error::Error;
+use client::{Backoff, HttpClient, Url};
+pub use error::{AnswerFault, Error, SetupFault};
 pub use limits::Limits;
 pub use tool::{Arguments, Tool};
 
+use crate::error::Source;
 use crate::hub::Hub;
 use crate::session::Session;
 use answer::{Answer, Ended};
@@ -82,18 +80,14 @@ pub struct Agent {
 /// What came of a request.
 ///
 /// ```
-/// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/endpoint.rs"));
-/// # #[tokio::main(flavor = "current_thread")]
-/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// # let agent = sayso::openai::Agent::new(endpoint()).model("any");
-/// # let hub = sayso::Hub::embedded().open()?;
+/// # testing::example!(hub, {
+/// # let agent = sayso::openai::Agent::new(testing::model::endpoint()).model("any");
 /// let reply = agent.run(&hub, "Good morning.").await?;
 /// assert_eq!((reply.text.as_str(), reply.rounds), ("Good morning.", 1));
 /// for call in &reply.calls {
 ///     println!("{}: {}", call.tool, call.outcome);
 /// }
-/// # Ok(())
-/// # }
+/// # });
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -174,11 +168,9 @@ impl Agent {
     /// The same in a session that is there already, and that its owner ends.
     ///
     /// ```
-    /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/endpoint.rs"));
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # testing::example!({
     /// # let hub = sayso::Hub::embedded().agent("bank").open()?;
-    /// # let agent = sayso::openai::Agent::new(endpoint()).model("any");
+    /// # let agent = sayso::openai::Agent::new(testing::model::endpoint()).model("any");
     /// let session = hub.session("Good morning.").start().await?;
     /// match agent.answer(&session, "Good morning.").await {
     ///     Ok(reply) => {
@@ -188,8 +180,7 @@ impl Agent {
     ///     Err(error) => session.fail(error.failure()).await?,
     /// }
     /// hub.close().await;
-    /// # Ok(())
-    /// # }
+    /// # });
     /// ```
     pub async fn answer(&self, session: &Session, request: impl Into<String>) -> Result<Reply, Error> {
         let endpoint = Endpoint { client: self.checked()?, key: self.key.as_deref(), limits: &self.limits };
@@ -222,19 +213,19 @@ impl Agent {
     }
 
     /// What would be refused anyway is refused before anything is sent.
-    fn checked(&self) -> Result<HttpClient, Error> {
+    fn checked(&self) -> Result<HttpClient, SetupFault> {
         let url = Url::parse_http(&self.base)
-            .map_err(|why| Error::Setup(format!("{:?} is no endpoint's address: {why}", self.base)))?;
+            .map_err(|why| SetupFault::Address { address: self.base.clone(), source: Source::new(why) })?;
         let mut client = HttpClient::new(url);
         if let Some(key) = &self.key {
-            client =
-                client.with_token(key).map_err(|_| Error::Setup("the key is not plain text".to_owned()))?;
+            client = client.with_token(key).map_err(|_| SetupFault::Key)?;
         }
         for (name, json) in &self.parameters {
-            let own = ["model", "stream", "messages", "tools"].contains(&name.as_str());
-            if own || seal::json::Raw::parse(json).is_err() {
-                let why = if own { "is the loop's own" } else { "is no JSON" };
-                return Err(Error::Setup(format!("the parameter {name} {why}")));
+            if ["model", "stream", "messages", "tools"].contains(&name.as_str()) {
+                return Err(SetupFault::OwnParameter(name.clone()));
+            }
+            if seal::json::Raw::parse(json).is_err() {
+                return Err(SetupFault::ParameterNotJson(name.clone()));
             }
         }
         for (at, tool) in self.tools.iter().enumerate() {
@@ -242,13 +233,13 @@ impl Agent {
             let begins = name.first().is_some_and(|first| first.is_ascii_alphabetic() || *first == b'_');
             let plain = name.iter().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(byte));
             if !begins || !plain || name.len() > 64 {
-                return Err(Error::Setup(format!("{:?} cannot be the name of a tool", tool.name)));
+                return Err(SetupFault::ToolName(tool.name.clone()));
             }
             if self.tools.iter().take(at).any(|other| other.name == tool.name) {
-                return Err(Error::Setup(format!("two tools are called {}", tool.name)));
+                return Err(SetupFault::SameTool(tool.name.clone()));
             }
             if Arguments::parse(&tool.name, &tool.parameters).is_err() {
-                return Err(Error::Setup(format!("the schema of {} is no JSON object", tool.name)));
+                return Err(SetupFault::ToolSchema(tool.name.clone()));
             }
         }
         Ok(client)
@@ -256,20 +247,21 @@ impl Agent {
 
     /// One answer. It is asked for again only as long as nothing of it has come.
     async fn ask(&self, session: &Session, endpoint: &Endpoint<'_>, body: String) -> Result<Answer, Error> {
-        let mut pause = Duration::from_millis(500);
+        let mut backoff = Backoff::new(Duration::from_millis(500), self.limits.pause);
         let mut attempt = 1;
         let stream = loop {
             let Again { error, after } = match endpoint.ask(body.clone()).await? {
                 Ok(stream) => break stream,
                 Err(again) => again,
             };
-            let wait = after.unwrap_or(pause);
+            let wait = after.unwrap_or(backoff.pause());
             if attempt >= self.limits.attempts || wait > self.limits.pause {
                 return Err(error);
             }
             session.think("The model's service is busy or not there. Trying again in a moment.").await?;
             tokio::time::sleep(wait).await;
-            (attempt, pause) = (attempt + 1, (pause * 2).min(self.limits.pause));
+            backoff.grow();
+            attempt += 1;
         };
         self.hear(session, stream).await
     }
@@ -285,25 +277,15 @@ impl Agent {
                 None => blocks.extend(parser.finish()),
             }
             let mut new = String::new();
-            let mut taken = Ok(());
-            for block in blocks.drain(..) {
-                let event = match block.fault {
-                    Some(Fault::TooLong) => Err(too_long()),
-                    Some(_) => Err(Error::Malformed("an answer is not UTF-8".to_owned())),
-                    None => Ok(block.data),
-                };
-                let key = self.key.as_deref();
-                let text = event.and_then(|event| {
-                    event.map(|event| answer.take(&event, key, self.limits.calls)).transpose()
-                });
-                match text {
-                    Ok(text) => new.push_str(&text.unwrap_or_default()),
-                    Err(error) => {
-                        taken = Err(error);
-                        break;
-                    }
+            let mut taken = blocks.drain(..).try_for_each(|block| match (block.fault, block.data) {
+                (Some(Fault::TooLong), _) => Err(too_long()),
+                (Some(_), _) => Err(AnswerFault::NotUtf8.into()),
+                (None, None) => Ok(()),
+                (None, Some(event)) => {
+                    new.push_str(&answer.take(&event, self.key.as_deref(), self.limits.calls)?);
+                    Ok(())
                 }
-            }
+            });
             if taken.is_ok() && parser.is_too_long() {
                 taken = Err(too_long());
             }

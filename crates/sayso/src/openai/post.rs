@@ -8,8 +8,9 @@ use http::header::{ACCEPT, CONTENT_TYPE};
 use seal::json::{Kind, Tape};
 use tokio::time::timeout;
 
-use super::error::Error;
+use super::error::{AnswerFault, Error, SetupFault};
 use super::limits::Limits;
+use crate::error::Source;
 use crate::redact::{Redact, Secrets};
 
 /// Where questions go, and with which key.
@@ -26,7 +27,6 @@ pub(super) struct Again {
     pub(super) after: Option<Duration>,
 }
 
-/// An answer that has begun.
 pub(super) struct Stream {
     response: Response,
     limits: Limits,
@@ -37,7 +37,6 @@ pub(super) struct Stream {
 const REFUSAL_BYTES: usize = 64 * 1024;
 
 impl Endpoint<'_> {
-    /// Asks once.
     pub(super) async fn ask(&self, body: String) -> Result<Result<Stream, Again>, Error> {
         let request = self
             .client
@@ -45,19 +44,19 @@ impl Endpoint<'_> {
             .header(ACCEPT, "text/event-stream")
             .header(CONTENT_TYPE, "application/json")
             .body(body)
-            .map_err(|error| Error::Setup(error.to_string()))?;
-        let unreachable = |why: String| Ok(Err(Again { error: Error::Unreachable(why), after: None }));
+            .map_err(|error| SetupFault::Request(Source::new(error)))?;
+        let unreachable = |why| Ok(Err(Again { error: Error::Unreachable(why), after: None }));
         let connection = match timeout(self.limits.connect, self.client.connect()).await {
             Ok(Ok(connection)) => connection,
-            Ok(Err(error)) => return unreachable(error.to_string()),
-            Err(_) => return unreachable("no connection in time".to_owned()),
+            Ok(Err(error)) => return unreachable(Source::new(error)),
+            Err(_) => return unreachable(Source::new("no connection in time")),
         };
         let response = match timeout(self.limits.first_byte, send(connection, request)).await {
             Ok(Ok(response)) => response,
             Ok(Err(error @ (client::Error::NotHttp | client::Error::TooLong))) => {
-                return Err(Error::Malformed(error.to_string()));
+                return Err(AnswerFault::Http(Source::new(error)).into());
             }
-            Ok(Err(error)) => return unreachable(error.to_string()),
+            Ok(Err(error)) => return unreachable(Source::new(error)),
             Err(_) => return Err(Error::Silent),
         };
         if !(200..300).contains(&response.status) {
@@ -65,7 +64,7 @@ impl Endpoint<'_> {
         }
         if !response.is_event_stream() {
             let kind: String = response.content_type().chars().take(80).collect();
-            return Err(Error::Malformed(format!("its answer is {kind:?} and not a stream of events")));
+            return Err(AnswerFault::NotEvents(kind).into());
         }
         Ok(Ok(Stream { response, limits: self.limits.clone(), taken: 0 }))
     }

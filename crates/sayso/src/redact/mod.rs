@@ -99,8 +99,7 @@ impl Cleaner {
 
     /// A member of an event that people hear.
     pub(crate) fn write(&self, out: &mut Writer, name: &str, text: &str) {
-        out.key(name);
-        out.text(&self.clean(text));
+        out.key(name).text(&self.clean(text));
     }
 
     pub(crate) fn count(&self) -> u64 {

@@ -43,15 +43,13 @@ const TOOL_TIME: Duration = Duration::from_mins(2);
 ///     }
 /// }
 ///
-/// # #[tokio::main(flavor = "current_thread")]
-/// # async fn main() -> Result<(), sayso::Error> {
+/// # testing::example!({
 /// let hub = Hub::embedded().agent("records").open()?;
 /// let delete = Adapter::new(&hub).asks(Delete).irreversible().says(|record| format!("Delete record {record}."));
 /// // Nobody drives a run here, so there is nobody to ask, and that means no.
 /// let refused = Tool::call(&delete, &mut ToolContext::new(), 17.into()).await.unwrap_err();
 /// assert!(refused.is_refusal());
-/// # Ok(())
-/// # }
+/// # });
 /// ```
 #[must_use = "an agent has to be given it"]
 pub struct Asking<T: Tool> {
@@ -135,7 +133,6 @@ impl<T: Tool> Tool for Asking<T> {
     }
 }
 
-/// What the model is told.
 fn refused(why: &str) -> ToolExecutionError {
     ToolExecutionError::refused(told_to_model(why))
 }

@@ -79,7 +79,6 @@ pub(super) enum Wish {
     Note(String),
 }
 
-/// How a call ended.
 pub(super) enum Ended {
     Done,
     Failed(String),

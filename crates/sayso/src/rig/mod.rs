@@ -6,8 +6,6 @@
 //!   wrapped are told before they run and when they end, and a tool that does not exist is told as well.
 //!
 //! ```
-//! # #[cfg(feature = "rig-http")]
-//! # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/endpoint.rs"));
 //! # struct Delete;
 //! # impl rig_core::tool::PortableTool for Delete {
 //! #     const NAME: &'static str = "delete";
@@ -22,7 +20,7 @@
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let hub = sayso::Hub::embedded().open()?;
-//! # let model = rig_core::providers::openai::OpenAIConfig::new("none").with_base_url(endpoint()).client().chat("any");
+//! # let model = rig_core::providers::openai::OpenAIConfig::new("none").with_base_url(testing::model::endpoint()).client().chat("any");
 //! let adapter = sayso::rig::Adapter::new(&hub);
 //! // `Delete` is a tool of rig; this agent does not use it without a yes.
 //! let delete = adapter.asks(Delete).irreversible().says(|record| format!("Delete record {record}."));
@@ -87,14 +85,12 @@ use line::{Lines, Slot};
 ///     }
 /// }
 ///
-/// # fn main() -> Result<(), sayso::Error> {
 /// let hub = Hub::embedded().agent("records").open()?;
 /// let adapter = Adapter::new(&hub);
 /// let delete = adapter.asks(Delete).irreversible().says(|record| format!("Delete record {record}."));
 /// // `AgentBuilder::new(model).tool(delete).build()` is an agent that deletes nothing without a yes.
 /// # let _ = delete;
-/// # Ok(())
-/// # }
+/// # Ok::<(), sayso::Error>(())
 /// ```
 #[derive(Clone)]
 pub struct Adapter {
@@ -134,12 +130,10 @@ impl Adapter {
     ///
     /// ```
     /// # #[cfg(feature = "rig-http")]
-    /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/endpoint.rs"));
-    /// # #[cfg(feature = "rig-http")]
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// # let hub = sayso::Hub::embedded().open()?;
-    /// # let model = rig_core::providers::openai::OpenAIConfig::new("none").with_base_url(endpoint()).client().chat("any");
+    /// # let model = rig_core::providers::openai::OpenAIConfig::new("none").with_base_url(testing::model::endpoint()).client().chat("any");
     /// # let agent = rig_agent::AgentBuilder::new(model).build();
     /// # let adapter = sayso::rig::Adapter::new(&hub);
     /// let session = hub.session("Good morning.").start().await?;
@@ -243,31 +237,25 @@ impl Error {
     /// What listeners are told. Whoever ends the session itself says this. The details stay with the author: an endpoint's
     /// own words may hold anything.
     pub fn failure(&self) -> Failure {
-        let (code, words, cause) = match self {
-            Self::Session(error) => {
-                ("AGENT_FAILED", format!("The agent had to stop: {error}."), Cause::Unknown)
-            }
-            Self::Nothing => ("MODEL_SILENT", "The model gave no answer.".to_owned(), Cause::Unknown),
+        let unknown = |code: &str, words: &str| Failure::of(Cause::Unknown, code, words);
+        match self {
+            Self::Session(error) => Failure::of_agent(error),
+            Self::Nothing => unknown("MODEL_SILENT", "The model gave no answer."),
             Self::Run(error) => match &**error {
-                PromptError::MaxTurns { max_turns, .. } => (
-                    "MODEL_TOO_MANY_ROUNDS",
-                    format!("The model was asked {max_turns} times and came to no answer."),
-                    Cause::Unknown,
-                ),
-                PromptError::Memory(_) => {
-                    ("MEMORY_FAILED", "The agent's memory could not be used.".to_owned(), Cause::Unknown)
+                PromptError::MaxTurns { max_turns, .. } => {
+                    let words = format!("The model was asked {max_turns} times and came to no answer.");
+                    unknown("MODEL_TOO_MANY_ROUNDS", &words)
                 }
+                PromptError::Memory(_) => unknown("MEMORY_FAILED", "The agent's memory could not be used."),
                 PromptError::Cancelled { reason, .. } => {
-                    ("AGENT_STOPPED", format!("The agent was stopped: {reason}."), Cause::Unknown)
+                    unknown("AGENT_STOPPED", &format!("The agent was stopped: {reason}."))
                 }
-                PromptError::UnknownToolCall { tool_name, .. } => (
-                    "NO_SUCH_TOOL",
-                    format!("The model wanted the tool {tool_name:?}, which it does not have."),
-                    Cause::Permanent,
-                ),
-                _ => ("MODEL_FAILED", "The model's service failed.".to_owned(), Cause::Unknown),
+                PromptError::UnknownToolCall { tool_name, .. } => {
+                    let words = format!("The model wanted the tool {tool_name:?}, which it does not have.");
+                    Failure::of(Cause::Permanent, "NO_SUCH_TOOL", words)
+                }
+                _ => unknown("MODEL_FAILED", "The model's service failed."),
             },
-        };
-        Failure::new(words).code(code).cause(cause)
+        }
     }
 }

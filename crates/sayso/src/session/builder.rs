@@ -17,13 +17,10 @@ use crate::words::Words;
 /// A session that has not begun, made by [`Hub::session`].
 ///
 /// ```
-/// # #[tokio::main(flavor = "current_thread")]
-/// # async fn main() -> Result<(), sayso::Error> {
-/// # let hub = sayso::Hub::embedded().open()?;
+/// # testing::example!(hub, {
 /// let session = hub.session("Paga a Ben.").says("Pago a Ben.").person("ana").language("es").start().await?;
 /// # session.cancel("No he pagado.").await?;
-/// # Ok(())
-/// # }
+/// # });
 /// ```
 #[derive(Debug)]
 #[must_use = "it begins when it is started"]
@@ -145,8 +142,7 @@ impl SessionBuilder {
         let members = [("agent_id", self.agent.as_deref())].into_iter().chain(producer.members());
         let mut members = members.filter_map(|(name, text)| Some((name, text?))).peekable();
         if members.peek().is_some() {
-            out.key("producer");
-            out.open_object();
+            out.key("producer").open_object();
             members.for_each(|(name, text)| member::text(&mut out, name, text));
             out.close_object();
         }
@@ -156,8 +152,7 @@ impl SessionBuilder {
 
     fn write_hints(&self, out: &mut Writer, words: &Words) {
         let (hints, language) = (&self.hints, self.primary_language());
-        out.key("localization_hints");
-        out.open_object();
+        out.key("localization_hints").open_object();
         member::text(out, "primary_language", language);
         let direction = hints.direction.as_ref().map(TextDirection::as_str);
         let direction = direction.or(is_right_to_left(language).then_some("rtl"));

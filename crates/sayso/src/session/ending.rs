@@ -46,12 +46,6 @@ impl Completion {
     }
 }
 
-impl<W: Into<Words>> From<W> for Completion {
-    fn from(words: W) -> Self {
-        Self::new(words)
-    }
-}
-
 /// What kind of failure it is (§4.1.3).
 ///
 /// ```
@@ -82,7 +76,7 @@ pub enum Cause {
 #[must_use = "a builder does nothing by itself"]
 pub struct Failure {
     words: Words,
-    cause: Cause,
+    pub(crate) cause: Cause,
     code: Option<String>,
     help_uri: Option<String>,
     hint: Option<Words>,
@@ -100,6 +94,17 @@ impl Failure {
             hint: None,
             recoverable: None,
         }
+    }
+
+    #[cfg(any(feature = "openai", feature = "rig"))]
+    pub(crate) fn of(cause: Cause, code: &str, words: impl Into<Words>) -> Self {
+        Self::new(words).code(code).cause(cause)
+    }
+
+    /// The failure of an agent that cannot say anything any more.
+    #[cfg(any(feature = "openai", feature = "rig"))]
+    pub(crate) fn of_agent(error: &Error) -> Self {
+        Self::of(Cause::Unknown, "AGENT_FAILED", format!("The agent had to stop: {error}."))
     }
 
     setters! {
@@ -134,12 +139,6 @@ impl Failure {
         out.key("recoverable");
         let by_cause = matches!(self.cause, Cause::Transient | Cause::RequiresUser);
         out.boolean(self.recoverable.unwrap_or(by_cause));
-    }
-}
-
-impl<W: Into<Words>> From<W> for Failure {
-    fn from(words: W) -> Self {
-        Self::new(words)
     }
 }
 
@@ -191,11 +190,16 @@ impl Cancellation {
     }
 }
 
-impl<W: Into<Words>> From<W> for Cancellation {
-    fn from(words: W) -> Self {
-        Self::new(words)
-    }
+macro_rules! from_words {
+    ($($ending:ident)*) => {$(
+        impl<W: Into<Words>> From<W> for $ending {
+            fn from(words: W) -> Self {
+                Self::new(words)
+            }
+        }
+    )*};
 }
+from_words! { Completion Failure Cancellation }
 
 /// How a session ends.
 ///

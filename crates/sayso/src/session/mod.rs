@@ -77,15 +77,12 @@ const USUAL: usize = 384;
 /// So it is said from its start to its end:
 ///
 /// ```
-/// # #[tokio::main(flavor = "current_thread")]
-/// # async fn main() -> Result<(), sayso::Error> {
-/// # let hub = sayso::Hub::embedded().open()?;
+/// # testing::example!(hub, {
 /// let session = hub.session("Do I need an umbrella?").start().await?;
 /// session.think("Looking at the sky.").await?;
 /// session.output("Yes, it rains.").await?;
 /// session.finish("You need an umbrella.").await?;
-/// # Ok(())
-/// # }
+/// # });
 /// ```
 #[must_use = "a session that is dropped is ended as left in the middle"]
 pub struct Session {
@@ -168,16 +165,12 @@ impl Session {
     /// language than the session's.
     ///
     /// ```
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), sayso::Error> {
-    /// # let hub = sayso::Hub::embedded().open()?;
-    /// # let session = hub.session("Pay Ben.").start().await?;
+    /// # testing::example!(hub, session, {
     /// for piece in ["It rai", "ns in ", "Oslo."] {
     ///     session.output(piece).await?;
     /// }
     /// # session.finish("It rains.").await?;
-    /// # Ok(())
-    /// # }
+    /// # });
     /// ```
     pub async fn output(&self, output: impl Into<Output>) -> Result<(), Error> {
         let Output { text, language, content_type, whole } = output.into();
@@ -213,17 +206,13 @@ impl Session {
     /// Asks the person, and waits. A future that is dropped takes the question back.
     ///
     /// ```
-    /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/person.rs"));
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), sayso::Error> {
-    /// # let (hub, session) = heard().await;
+    /// # testing::heard!(hub, session, {
     /// # let action = sending();
     /// // Somebody listens here, and says yes.
     /// let answer = session.ask(action).await?;
     /// assert!(matches!(answer, sayso::Answer::Granted(_)));
     /// # session.cancel("Nothing was sent.").await?;
-    /// # Ok(())
-    /// # }
+    /// # });
     /// ```
     pub async fn ask(&self, action: Action) -> Result<Answer, Error> {
         let body = action.body(&self.cleaner)?;
@@ -235,17 +224,13 @@ impl Session {
     /// ended. If the person stops the session meanwhile, the tool's future is dropped.
     ///
     /// ```
-    /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/person.rs"));
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), sayso::Error> {
-    /// # let (hub, session) = heard().await;
+    /// # testing::heard!(hub, session, {
     /// # let granted = granted(&session).await;
     /// let send = async |arguments: String| Ok::<_, std::io::Error>(format!("sent with {arguments}"));
     /// let sent = session.call(granted, send).await;
     /// assert_eq!(sent.unwrap(), r#"sent with {"to":"Ben"}"#);
     /// # session.finish("It is sent.").await?;
-    /// # Ok(())
-    /// # }
+    /// # });
     /// ```
     pub async fn call<T, E, F>(
         &self,
@@ -283,17 +268,13 @@ impl Session {
     /// Asks what was meant, and waits. A future that is dropped takes the question back.
     ///
     /// ```
-    /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/person.rs"));
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), sayso::Error> {
-    /// # let (hub, session) = heard().await;
+    /// # testing::heard!(hub, session, {
     /// use sayso::{Clarified, Question};
     /// // Somebody listens here, and says that it is Ben Adams.
     /// let question = Question::new("Which Ben?").choice("ben_a", "Ben Adams").choice("ben_o", "Ben Okri");
     /// assert_eq!(session.clarify(question).await?, Clarified::Text("ben_a".to_owned()));
     /// # session.cancel("Nothing was sent.").await?;
-    /// # Ok(())
-    /// # }
+    /// # });
     /// ```
     pub async fn clarify(&self, question: Question) -> Result<Clarified, Error> {
         let body = question.body(&self.cleaner);
@@ -338,9 +319,8 @@ impl Session {
     /// agent does meanwhile should be dropped then; [`Session::call`] and [`Call::run`] do so.
     ///
     /// ```
-    /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/person.rs"));
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), sayso::Error> {
+    /// # testing::person!();
+    /// # testing::example!({
     /// # let hub = sayso::Hub::embedded().listen("127.0.0.1:0").open()?;
     /// # let mut person = Person::listen(&hub).await;
     /// # let session = hub.session("Pay Ben.").start().await?;
@@ -350,8 +330,7 @@ impl Session {
     ///     stop = session.stopped() => assert_eq!(stop, sayso::Stop::Person),
     ///     () = std::future::pending() => println!("The agent did its work."),
     /// }
-    /// # Ok(())
-    /// # }
+    /// # });
     /// ```
     pub async fn stopped(&self) -> Stop {
         let mut stop = self.started.stop.clone();

@@ -15,16 +15,13 @@ use crate::redact::Cleaner;
 /// The hub writes output and the changes of state that follow from it by itself: they have none of these.
 ///
 /// ```
-/// # #[tokio::main(flavor = "current_thread")]
-/// # async fn main() -> Result<(), sayso::Error> {
-/// # let hub = sayso::Hub::embedded().open()?;
+/// # testing::example!(hub, {
 /// use sayso::{EventOptions, Urgency};
 /// let traced = EventOptions::new().correlation_id("trace-7");
 /// let session = hub.session("Pay Ben.").options(traced.clone()).start().await?;
 /// session.with(traced.urgency(Urgency::Background))?.think("Looking for Ben's account.").await?;
 /// # session.cancel("Nothing was sent.").await?;
-/// # Ok(())
-/// # }
+/// # });
 /// ```
 #[derive(Clone, Debug, Default)]
 #[must_use = "a builder does nothing by itself"]
@@ -79,8 +76,7 @@ impl EventOptions {
         member::optional_text(&mut out, "verbosity", self.verbosity.as_ref().map(Verbosity::as_str));
         member::optional_text(&mut out, "correlation_id", self.correlation_id.as_deref());
         if !self.extensions.is_empty() {
-            out.key("extensions");
-            out.open_object();
+            out.key("extensions").open_object();
             for Extension { prefix, body, .. } in self.extensions {
                 member::json(&mut out, &prefix, &body.finish()?, cleaner);
             }

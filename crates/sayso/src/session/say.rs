@@ -48,8 +48,7 @@ impl Progress {
     pub(super) fn write(&self, out: &mut Writer, cleaner: &Cleaner) {
         let numbers = |out: &mut Writer| {
             if let Some(percent) = self.percent {
-                out.key("percent");
-                out.number(percent);
+                out.key("percent").number(percent);
             }
             if let Some((step, of)) = self.step {
                 member::count(out, "step", step);
@@ -68,8 +67,7 @@ pub(super) fn progress(
     out: &mut Writer,
     cleaner: &Cleaner,
 ) {
-    out.key("progress");
-    out.open_object();
+    out.key("progress").open_object();
     numbers(out);
     match short(words.normal()) {
         Cow::Borrowed(whole) => member::text(out, "description", whole),
@@ -197,15 +195,11 @@ impl StateChange {
 /// What an agent is at (§4.2.1).
 ///
 /// ```
-/// # #[tokio::main(flavor = "current_thread")]
-/// # async fn main() -> Result<(), sayso::Error> {
-/// # let hub = sayso::Hub::embedded().open()?;
-/// # let session = hub.session("Pay Ben.").start().await?;
+/// # testing::example!(hub, session, {
 /// session.enter(sayso::StateChange::to(sayso::State::WritingOutput, "The answer follows.")).await?;
 /// session.output("It rains.").await?;
 /// # session.finish("It rains.").await?;
-/// # Ok(())
-/// # }
+/// # });
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]

@@ -24,16 +24,12 @@ const ENOUGH: usize = 64 * 1024;
 /// A call that needs no consent and has not been made.
 ///
 /// ```
-/// # #[tokio::main(flavor = "current_thread")]
-/// # async fn main() -> Result<(), sayso::Error> {
-/// # let hub = sayso::Hub::embedded().open()?;
-/// # let session = hub.session("Pay Ben.").start().await?;
+/// # testing::example!(hub, session, {
 /// let weather = async { Ok::<_, std::io::Error>("rain") };
 /// let call = session.tool("weather").says("Asking for the weather.").with("Oslo, tomorrow");
 /// assert_eq!(call.run(weather).await.unwrap(), "rain");
 /// # session.finish("It rains.").await?;
-/// # Ok(())
-/// # }
+/// # });
 /// ```
 #[must_use = "nothing is said before it is started or run"]
 pub struct Call<'s> {
@@ -130,18 +126,14 @@ debug_tuple!(Call<'_>, tool);
 /// have been left.
 ///
 /// ```
-/// # #[tokio::main(flavor = "current_thread")]
-/// # async fn main() -> Result<(), sayso::Error> {
-/// # let hub = sayso::Hub::embedded().open()?;
-/// # let session = hub.session("Pay Ben.").start().await?;
+/// # testing::example!(hub, session, {
 /// let tool = session.tool("weather").says("Looking at the sky.").start().await?;
 /// match std::fs::read_to_string("no/such/station") {
 ///     Ok(weather) => tool.done(weather).await?,
 ///     Err(why) => tool.failed(why.to_string()).await?,
 /// }
 /// # session.fail("The weather is not known.").await?;
-/// # Ok(())
-/// # }
+/// # });
 /// ```
 #[must_use = "a tool that is dropped is said to have been left in the middle"]
 pub struct Tool<'s> {

@@ -127,11 +127,11 @@ async fn attempts_and_pauses_are_bounded() {
 async fn another_kind_of_answer_is_refused() {
     let page = Reply::status(200, "text/html", "", "<h1>Sign in</h1>");
     let (error, last, _) = fails([page], once()).await;
-    assert!(matches!(&error, Error::Malformed(why) if why.contains("text/html")), "{error:?}");
+    assert!(matches!(&error, Error::Malformed(why) if why.to_string().contains("text/html")), "{error:?}");
     assert_eq!(last["error_code"], "MODEL_MALFORMED");
     let (error, last, _) =
         fails([Reply::nonsense("SSH-2.0-OpenSSH_9.2\r\n\r\n").then(Then::Close)], once()).await;
-    assert!(matches!(&error, Error::Malformed(why) if why.contains("not HTTP")), "{error:?}");
+    assert!(matches!(&error, Error::Malformed(why) if why.to_string().contains("not HTTP")), "{error:?}");
     assert_eq!(last["error_code"], "MODEL_MALFORMED");
     let (error, ..) = fails([Reply::nonsense("").then(Then::Close)], once()).await;
     assert!(matches!(error, Error::Unreachable(_)), "{error:?}");
