@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use aaep::event::Verbosity;
 use clap::ValueEnum;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use listen::speech::{Pace, Speaker};
 use listen::terminal::{self, Auto, Hooks, Order, Settings};
 use listen::{Checks, Phrases, Tastes, Voice};
@@ -19,9 +20,8 @@ use crate::way::{Way, runtime, stopped};
 pub(crate) struct Arguments {
     #[command(flatten)]
     way: Way,
-    /// How much is said.
-    #[arg(long, value_enum, default_value_t = Much::Normal)]
-    verbosity: Much,
+    #[arg(long, default_value = "normal", value_parser = verbosity())]
+    verbosity: Verbosity,
     /// The languages to hear, the dearest first: --lang es,en
     #[arg(long = "lang", value_name = "TAG", value_delimiter = ',', default_value = "en", value_parser = language)]
     languages: Vec<String>,
@@ -49,23 +49,6 @@ pub(crate) struct Arguments {
 }
 
 /// How much is said.
-#[derive(Clone, Copy, ValueEnum)]
-pub(crate) enum Much {
-    Terse,
-    Normal,
-    Detailed,
-}
-
-impl Much {
-    pub(crate) fn verbosity(self) -> Verbosity {
-        match self {
-            Self::Terse => Verbosity::Terse,
-            Self::Normal => Verbosity::Normal,
-            Self::Detailed => Verbosity::Detailed,
-        }
-    }
-}
-
 /// How questions are answered without a person.
 #[derive(Clone, Copy, ValueEnum)]
 pub(crate) enum Alone {
@@ -82,7 +65,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Stop> {
     let phrases = Phrases::of(&arguments.languages);
     let mut settings = Settings::new(address);
     settings.tastes = Tastes {
-        verbosity: arguments.verbosity.verbosity(),
+        verbosity: arguments.verbosity.clone(),
         languages: arguments.languages.clone(),
         rate: arguments.rate,
     };
@@ -124,6 +107,11 @@ async fn voice(pace: Option<i8>, phrases: &'static Phrases) -> Option<Box<dyn Vo
             None
         }
     }
+}
+
+/// How much is said, as an argument.
+pub(crate) fn verbosity() -> impl TypedValueParser<Value = Verbosity> {
+    PossibleValuesParser::new(["terse", "normal", "detailed"]).map(|word| Verbosity::of(&word))
 }
 
 pub(crate) fn language(tag: &str) -> Result<String, &'static str> {

@@ -46,7 +46,8 @@ enum Command {
     /// The hub: agents speak to it, listeners hear and answer.
     Serve(serve::Arguments),
     /// Tokens: who may speak, hear and answer.
-    Token(token::Arguments),
+    #[command(subcommand)]
+    Token(token::Command),
     /// Checks events, messages and whole recordings against every rule of AAEP.
     Validate(validate::Arguments),
     /// Writes down what agents say, to judge it and hear it again.
@@ -56,9 +57,11 @@ enum Command {
     /// Prints the JSON Schemas of AAEP's events and messages.
     Schema(schema::Arguments),
     /// Producer manifests and their signatures.
-    Manifest(manifest::Arguments),
+    #[command(subcommand)]
+    Manifest(manifest::Command),
     /// npayload ASP: two agents negotiating, and what they leave behind.
-    Asp(asp::Arguments),
+    #[command(subcommand)]
+    Asp(asp::Command),
 }
 
 /// How a command ended; the numbers are promises.
@@ -84,9 +87,9 @@ fn main() -> ExitCode {
         Command::Listen(arguments) => listen::run(&arguments),
         Command::Capture(arguments) => capture::run(&arguments),
         Command::Replay(arguments) => replay::run(&arguments),
-        Command::Token(arguments) => token::run(&arguments),
-        Command::Manifest(arguments) => manifest::run(&arguments),
-        Command::Asp(arguments) => asp::run(&arguments),
+        Command::Token(command) => token::run(&command),
+        Command::Manifest(command) => manifest::run(&command),
+        Command::Asp(command) => asp::run(&command),
     };
     ExitCode::from(outcome.unwrap_or_else(file::Stop::tell) as u8)
 }

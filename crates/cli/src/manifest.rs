@@ -12,14 +12,8 @@ use crate::Outcome;
 use crate::file::{Stop, name, read};
 use crate::print::{in_words, print, printable, tell};
 
-#[derive(clap::Args)]
-pub(crate) struct Arguments {
-    #[command(subcommand)]
-    command: Command,
-}
-
 #[derive(Subcommand)]
-enum Command {
+pub(crate) enum Command {
     /// Makes a key to sign with (ES256), and prints its public half as a JWK for those who listen.
     Keygen(Keygen),
     /// Signs a manifest, and prints it as a compact JWS.
@@ -29,14 +23,14 @@ enum Command {
 }
 
 #[derive(clap::Args)]
-struct Keygen {
+pub(crate) struct Keygen {
     /// The file to make; only its owner can read it. One that is there already is left alone.
     #[arg(long, value_name = "FILE", default_value = KEY)]
     key: PathBuf,
 }
 
 #[derive(clap::Args)]
-struct Sign {
+pub(crate) struct Sign {
     /// The key to sign with.
     #[arg(long, value_name = "FILE", default_value = KEY)]
     key: PathBuf,
@@ -47,7 +41,7 @@ struct Sign {
 
 #[derive(clap::Args)]
 #[command(group = clap::ArgGroup::new("trusted").required(true))]
-struct Verify {
+pub(crate) struct Verify {
     /// The signed manifest, a compact JWS; - reads standard input.
     file: PathBuf,
     /// The key that it must be signed with, as keygen has made it.
@@ -64,8 +58,8 @@ const KEY: &str = "sayso-manifest.key";
 const KEYS_LIMIT: u64 = 64 * 1024;
 const MANIFEST_LIMIT: u64 = manifest::LONGEST as u64;
 
-pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Stop> {
-    let done = match &arguments.command {
+pub(crate) fn run(command: &Command) -> Result<Outcome, Stop> {
+    let done = match command {
         Command::Keygen(arguments) => keygen(arguments),
         Command::Sign(arguments) => sign(arguments),
         Command::Verify(arguments) => verify(arguments),
@@ -112,7 +106,6 @@ fn verify(arguments: &Verify) -> Result<String, Stop> {
     Ok(format!("{file}: the manifest of {agent}. It is signed with the key you named, and lawful.\n"))
 }
 
-/// The public keys in a file.
 pub(crate) fn trusted(path: &Path) -> Result<Trusted, Stop> {
     let bytes = read(path, KEYS_LIMIT, "")?;
     let wrong = |why: &dyn std::fmt::Display| Stop::failed(format!("cannot use {}: it {why}", name(path)));

@@ -6,7 +6,6 @@ pub(crate) use seal::{harmless, in_words};
 
 use crate::Outcome;
 
-/// Prints a text whole.
 pub(crate) fn print(text: &str) -> Outcome {
     let mut out = std::io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
@@ -29,12 +28,10 @@ pub(crate) fn printable(text: &str) -> String {
     harmless(text, |c| format!("\\u{{{c:x}}}"))
 }
 
-/// A number of things, in words.
 pub(crate) fn many(count: u64, one: &str) -> String {
     if count == 1 { format!("1 {one}") } else { format!("{count} {one}s") }
 }
 
-/// The text with a capital letter at its start.
 pub(crate) fn capitalize(text: &str) -> String {
     let mut letters = text.chars();
     letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()

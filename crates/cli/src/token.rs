@@ -10,20 +10,14 @@ use crate::Outcome;
 use crate::file::{Stop, make_folder};
 use crate::print::{print, tell};
 
-#[derive(clap::Args)]
-pub(crate) struct Arguments {
-    #[command(subcommand)]
-    command: Command,
-}
-
 #[derive(Subcommand)]
-enum Command {
+pub(crate) enum Command {
     /// Makes a token, prints it this once, and stores its hash.
     New(New),
 }
 
 #[derive(clap::Args)]
-struct New {
+pub(crate) struct New {
     /// What it is for: agent, listener, observer or admin.
     #[arg(long, value_parser = role)]
     role: Role,
@@ -45,8 +39,8 @@ fn role(word: &str) -> Result<Role, String> {
     Role::parse(word).ok_or_else(|| "a role is agent, listener, observer or admin".to_owned())
 }
 
-pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Stop> {
-    let Command::New(new) = &arguments.command;
+pub(crate) fn run(command: &Command) -> Result<Outcome, Stop> {
+    let Command::New(new) = command;
     let mut scope = Scope::default();
     for part in &new.scope {
         scope.add(part).map_err(|why| why.to_string())?;

@@ -41,7 +41,6 @@ pub(crate) fn answer(error: &Error) -> ExitCode {
     ExitCode::from(Outcome::Failed as u8)
 }
 
-/// What is wrong, as a sentence.
 fn wrong(error: &Error) -> String {
     let argument = words(error, ContextKind::InvalidArg);
     let value = words(error, ContextKind::InvalidValue);
@@ -104,7 +103,6 @@ fn takes(error: &Error) -> String {
     if valid.is_empty() { ".".to_owned() } else { format!(": it takes {}.", list(&valid, "or")) }
 }
 
-/// What was probably meant.
 fn meant(suggested: &[String]) -> String {
     if suggested.is_empty() { String::new() } else { format!(" Did you mean {}?", list(suggested, "or")) }
 }

@@ -1,11 +1,15 @@
 //! The way to a hub, for commands that listen: its address, who asks, and how it ends.
 
 use std::borrow::Cow;
+use std::future::poll_fn;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
+use std::task::Poll;
 
 use client::Url;
 use listen::client::{Address, AddressError};
+#[cfg(unix)]
+use tokio::signal::unix::{SignalKind, signal};
 
 use crate::print::{in_words, printable, tell};
 
@@ -84,18 +88,20 @@ pub(crate) fn runtime(threads: usize) -> Result<tokio::runtime::Runtime, String>
 /// The first wish that this ends. It is heeded from this call on, also before it is waited for.
 #[cfg(unix)]
 pub(crate) fn stopped() -> impl Future<Output = ()> {
-    use tokio::signal::unix::{SignalKind, signal};
-    let signals =
-        (signal(SignalKind::interrupt()), signal(SignalKind::terminate()), signal(SignalKind::hangup()));
+    signalled([SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()])
+}
+
+/// The first of these signals, from this call on.
+#[cfg(unix)]
+pub(crate) fn signalled<const N: usize>(kinds: [SignalKind; N]) -> impl Future<Output = ()> {
+    let signals: Result<Vec<_>, _> = kinds.into_iter().map(signal).collect();
     async {
-        let (Ok(mut interrupt), Ok(mut end), Ok(mut hang_up)) = signals else {
-            return std::future::pending().await;
-        };
-        tokio::select! {
-            _ = interrupt.recv() => {}
-            _ = end.recv() => {}
-            _ = hang_up.recv() => {}
-        }
+        let Ok(mut signals) = signals else { return std::future::pending().await };
+        poll_fn(|context| {
+            let came = signals.iter_mut().any(|one| one.poll_recv(context).is_ready());
+            if came { Poll::Ready(()) } else { Poll::Pending }
+        })
+        .await;
     }
 }
 

@@ -30,7 +30,6 @@ pub(super) fn text(line: &[u8]) -> Result<&str, String> {
     }
 }
 
-/// Writes a file that was asked for.
 pub(super) fn write(path: &Path, text: &str) -> Result<(), Stop> {
     std::fs::write(path, text).map_err(|error| {
         let why = match error.kind() {

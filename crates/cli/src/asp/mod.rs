@@ -11,14 +11,8 @@ use clap::Subcommand;
 use crate::Outcome;
 use crate::file::Stop;
 
-#[derive(clap::Args)]
-pub(crate) struct Arguments {
-    #[command(subcommand)]
-    command: Command,
-}
-
 #[derive(Subcommand)]
-enum Command {
+pub(crate) enum Command {
     /// Runs two agents in one process through the life of a session and tells what they do.
     Demo(demo::Arguments),
     /// Checks a transcript: chain, signatures, proofs, sequence, and whether every step was lawful.
@@ -27,8 +21,8 @@ enum Command {
     Trace(trace::Arguments),
 }
 
-pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Stop> {
-    match &arguments.command {
+pub(crate) fn run(command: &Command) -> Result<Outcome, Stop> {
+    match command {
         Command::Demo(arguments) => demo::run(arguments),
         Command::Verify(arguments) => verify::run(arguments),
         Command::Trace(arguments) => trace::run(arguments),

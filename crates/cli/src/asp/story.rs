@@ -130,7 +130,6 @@ pub(super) fn clock(at: UnixMillis) -> String {
     time(at).get(11..19).unwrap_or("").to_owned()
 }
 
-/// A whole time.
 pub(super) fn time(at: UnixMillis) -> String {
     Timestamp::from_unix_millis(at).map(|at| at.to_string()).unwrap_or_default()
 }

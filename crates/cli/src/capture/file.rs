@@ -9,7 +9,6 @@ use aaep::json::Tape;
 
 use crate::print::{in_words, printable, tell};
 
-/// Where a recording goes.
 pub(super) struct File {
     name: String,
     out: Out,

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use aaep::SubscriptionId;
+use aaep::event::Verbosity;
 use aaep::json::{Doc, Kind, Tape};
 use listen::client::{self, Address, Asking, Heard, Lost};
 use listen::{RecentIds, Tastes};
@@ -18,7 +19,7 @@ use tokio::time::timeout;
 
 use crate::Outcome;
 use crate::file::Stop;
-use crate::listen::{Much, language};
+use crate::listen::{language, verbosity};
 use crate::print::{in_words, many, printable, tell};
 use crate::validate::items::Items;
 use crate::way::{Way, runtime, stopped};
@@ -40,8 +41,8 @@ pub(crate) struct Arguments {
     #[arg(long)]
     force: bool,
     /// In how many words agents speak, where they leave the choice.
-    #[arg(long, value_enum, default_value_t = Much::Detailed)]
-    verbosity: Much,
+    #[arg(long, default_value = "detailed", value_parser = verbosity())]
+    verbosity: Verbosity,
     /// The languages to record, the dearest first: --lang es,en
     #[arg(long = "lang", value_name = "TAG", value_delimiter = ',', default_value = "en", value_parser = language)]
     languages: Vec<String>,
@@ -67,11 +68,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Stop> {
     } else {
         File::create(&arguments.output, arguments.force)?
     };
-    let tastes = Tastes {
-        verbosity: arguments.verbosity.verbosity(),
-        languages: arguments.languages.clone(),
-        rate: None,
-    };
+    let tastes =
+        Tastes { verbosity: arguments.verbosity.clone(), languages: arguments.languages.clone(), rate: None };
     let answers = !arguments.no_questions;
     let request = move |asking| client::recorder(&tastes, answers, &asking);
     runtime(0)?.block_on(Capture::new(address, file, known, arguments.append).run(request))?;
@@ -235,7 +233,6 @@ impl Capture {
         }
     }
 
-    /// One event or message, as it came.
     fn take(&mut self, text: &str) -> Result<(), End> {
         if text.trim_ascii().is_empty() {
             return Ok(());
@@ -307,7 +304,6 @@ impl Capture {
     }
 }
 
-/// Why a recording ends before it should.
 enum End {
     Full(Full),
     Refused(String),

@@ -19,7 +19,6 @@ pub(super) fn beside(bridge: &Bridge) -> Result<Hub, Error> {
     Hub::embedded().agent(AGENT).name("Demonstration assistant").beside(bridge)
 }
 
-/// A session under way.
 pub(super) struct Agent {
     pub(super) session: Session,
     pub(super) named: Named,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use aaep::SessionId;
-use aaep::event::Producer;
+use aaep::event::{Producer, Verbosity};
 use hub::Core;
 use journal::Memory;
 use listen::client::Address;
@@ -23,7 +23,7 @@ use super::welcome::{self, Answers};
 use super::{Assistant, Limits, request, start_on};
 use crate::Outcome;
 use crate::file::Stop;
-use crate::listen::{Alone, Much, language};
+use crate::listen::{Alone, language, verbosity};
 use crate::print::{in_words, print};
 use crate::serve::manifest;
 use crate::way::{listening, runtime, stopped};
@@ -37,8 +37,8 @@ pub(crate) struct Arguments {
     #[arg(long, value_enum, value_name = "HOW")]
     auto: Option<Alone>,
     /// How much is said.
-    #[arg(long, value_enum, default_value_t = Much::Normal)]
-    verbosity: Much,
+    #[arg(long, default_value = "normal", value_parser = verbosity())]
+    verbosity: Verbosity,
     /// The languages to hear, the dearest first; the assistant answers in the first if it can: --lang es,en
     #[arg(long = "lang", value_name = "TAG", value_delimiter = ',', value_parser = language)]
     languages: Vec<String>,
@@ -77,7 +77,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Stop> {
     print(&welcome::text(spoken, answers, once.is_some(), &url));
     let mut settings = Settings::new(Address::parse(&url, None).map_err(|why| why.to_string())?);
     settings.auto = auto;
-    settings.tastes.verbosity = arguments.verbosity.verbosity();
+    settings.tastes.verbosity = arguments.verbosity.clone();
     settings.tastes.languages = match arguments.languages.as_slice() {
         [] if spoken == Language::English => Tastes::default().languages,
         [] => vec![spoken.tag().to_owned(), "en".to_owned()],

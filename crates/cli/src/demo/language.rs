@@ -4,26 +4,16 @@ use sayso::Words;
 
 use super::named::Named;
 
-/// A language.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Language {
-    English,
-    Spanish,
-    Yoruba,
+seal::word_enum! {
+    /// A language. Its tag is also the end of the names of texts in it.
+    pub(super) enum Language tag {
+        English "en",
+        Spanish "es",
+        Yoruba "yo",
+    }
 }
 
 impl Language {
-    pub(super) const ALL: [Self; 3] = [Self::English, Self::Spanish, Self::Yoruba];
-
-    /// Its tag, which is also the end of the names of texts in it.
-    pub(super) fn tag(self) -> &'static str {
-        match self {
-            Self::English => "en",
-            Self::Spanish => "es",
-            Self::Yoruba => "yo",
-        }
-    }
-
     /// The language of a tag, whatever its region.
     pub(super) fn of_tag(tag: &str) -> Option<Self> {
         let primary = tag.split('-').next().unwrap_or_default();
@@ -37,7 +27,6 @@ impl Language {
     }
 }
 
-/// One text in each language.
 pub(super) struct Line([&'static str; 3]);
 
 /// The same text in English, Spanish and Yoruba.

@@ -35,24 +35,19 @@ pub(crate) use command::{Arguments, run};
 use language::Language;
 use stage::Stage;
 
-/// How much the assistant takes on.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Limits {
-    /// Sessions at once; whoever wants one more is told that it is busy.
-    pub(crate) sessions: usize,
-    /// Wishes that wait to be looked at; whoever has one more waits.
-    pub(crate) wishes: usize,
-    /// How long a person has for an answer, in whole seconds; more can be had.
-    pub(crate) time: Duration,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self { sessions: 64, wishes: 16, time: Duration::from_mins(2) }
+seal::defaults! {
+    /// How much the assistant takes on.
+    #[derive(Clone, Copy, Debug)]
+    pub(crate) struct Limits {
+        /// Sessions at once; whoever wants one more is told that it is busy.
+        pub(crate) sessions: usize = 64,
+        /// Wishes that wait to be looked at; whoever has one more waits.
+        pub(crate) wishes: usize = 16,
+        /// How long a person has for an answer, in whole seconds; more can be had.
+        pub(crate) time: Duration = Duration::from_mins(2),
     }
 }
 
-/// A way to ask the assistant.
 #[derive(Clone)]
 pub(crate) struct Assistant(mpsc::Sender<Wish>);
 

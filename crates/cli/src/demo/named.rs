@@ -33,7 +33,6 @@ impl Named {
         Self { amount, exact, whom: person(words).unwrap_or_else(|| whom.to_owned()), place: place(words) }
     }
 
-    /// A text with what was named.
     pub(super) fn fill<'t>(&self, text: &'t str) -> Cow<'t, str> {
         if !text.contains('{') {
             return Cow::Borrowed(text);

@@ -4,7 +4,6 @@ use super::language::Language;
 use super::named::Named;
 use super::words::{Word, words};
 
-/// What the assistant can show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Scene {
     Greeting,
@@ -23,7 +22,6 @@ pub(super) enum Scene {
     Unknown,
 }
 
-/// A request as it is understood.
 #[derive(Debug)]
 pub(super) struct Request {
     pub(super) scene: Scene,

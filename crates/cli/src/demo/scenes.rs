@@ -10,7 +10,6 @@ use super::named::answered_place;
 use super::phrases::{self, Errand};
 use super::request::Scene;
 
-/// Plays a scene to its end.
 pub(super) async fn play(agent: Agent, scene: Scene) -> Result<(), Error> {
     match scene {
         Scene::Greeting => answer(agent, &phrases::GREETING).await,

@@ -8,9 +8,7 @@ use tokio::sync::watch;
 /// What the assistant is at.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Now {
-    /// Sessions that go on.
     pub(super) running: usize,
-    /// Questions that are open.
     pub(super) open: usize,
 }
 

@@ -53,7 +53,6 @@ const WHERE: Line = line(
 
 const END: Line = line("The demonstration has ended.", "La demostración ha terminado.", "Àfihàn ti parí.");
 
-/// How questions are answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Answers {
     Person,
@@ -81,7 +80,6 @@ pub(super) fn text(language: Language, answers: Answers, once: bool, url: &str) 
     lines.join("\n")
 }
 
-/// The last word.
 pub(super) fn end(language: Language) -> String {
     format!("notice: {}\n", END.to(language))
 }

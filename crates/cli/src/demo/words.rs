@@ -1,6 +1,5 @@
 //! The words of a request, folded so that accents, tone marks and capitals do not matter.
 
-/// A word as it was written, and folded.
 #[derive(Debug)]
 pub(super) struct Word<'t> {
     pub(super) written: &'t str,

@@ -7,6 +7,7 @@ use aaep::json::Tape;
 use aaep::recording::{Limits, Place, Recording, Sequence};
 use aaep::rule::{Face, Finding, Findings};
 
+use crate::validate;
 use crate::validate::items::{Item, LONGEST};
 
 pub(super) struct Judge {
@@ -47,25 +48,10 @@ impl Judge {
     }
 
     fn check<'d>(&mut self, item: &'d Item, tape: &'d mut Tape) -> Checked<'d> {
-        let findings = &mut self.findings;
-        let bytes = match &item.bytes {
-            Ok(bytes) => bytes,
+        match &item.bytes {
+            Ok(bytes) => validate::check(bytes, tape, &mut self.validator, &mut self.findings),
             Err(trouble) => {
-                trouble.tell(LONGEST, findings);
-                return Checked::Nothing;
-            }
-        };
-        let text = match std::str::from_utf8(bytes) {
-            Ok(text) => text,
-            Err(error) => {
-                Validator::refuse_bytes(error.valid_up_to(), findings);
-                return Checked::Nothing;
-            }
-        };
-        match tape.read(text) {
-            Ok(doc) => self.validator.check(&doc, findings),
-            Err(error) => {
-                Validator::refuse(&error, findings);
+                trouble.tell(LONGEST, &mut self.findings);
                 Checked::Nothing
             }
         }

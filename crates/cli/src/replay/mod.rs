@@ -19,12 +19,13 @@ use std::fs::File;
 use std::io::{self, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 
+use aaep::event::Verbosity;
 use aaep::json::Tape;
 use listen::Tastes;
 
 use crate::Outcome;
 use crate::file::Stop;
-use crate::listen::{Much, language};
+use crate::listen::{language, verbosity};
 use crate::print::{in_words, printable, tell};
 use crate::validate;
 use crate::validate::items::Items;
@@ -50,8 +51,8 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "ADDR")]
     listen: Option<String>,
     /// How much is said.
-    #[arg(long, value_enum, default_value_t = Much::Normal)]
-    verbosity: Much,
+    #[arg(long, default_value = "normal", value_parser = verbosity())]
+    verbosity: Verbosity,
     /// The languages to hear, the dearest first: --lang es,en
     #[arg(long = "lang", value_name = "TAG", value_delimiter = ',', default_value = "en", value_parser = language)]
     languages: Vec<String>,
@@ -69,11 +70,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Stop> {
 fn told(arguments: &Arguments) -> Result<Outcome, String> {
     let name = name(&arguments.file);
     let input = open(&arguments.file)?;
-    let tastes = Tastes {
-        verbosity: arguments.verbosity.verbosity(),
-        languages: arguments.languages.clone(),
-        rate: None,
-    };
+    let tastes =
+        Tastes { verbosity: arguments.verbosity.clone(), languages: arguments.languages.clone(), rate: None };
     let cannot = |error: io::Error| format!("cannot play {name}: {}", in_words(&error));
     let mut out = io::stdout().lock();
     narrate::preface(&mut out, &name).map_err(cannot)?;

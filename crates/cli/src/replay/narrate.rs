@@ -10,7 +10,6 @@ use seal::UnixMillis;
 use super::pace::Clock;
 use crate::validate::items::Items;
 
-/// How it went.
 #[derive(Default)]
 pub(super) struct Heard {
     pub(super) events: u64,
@@ -116,7 +115,6 @@ impl<W: Write> Teller<'_, W> {
     }
 }
 
-/// The first line.
 pub(super) fn preface(out: &mut impl Write, name: &str) -> io::Result<()> {
     let text = format!("This is a recording, {name}. Its questions are history: they cannot be answered.");
     say(out, &Announcement::own(Word::Notice, text), &mut false)

@@ -4,7 +4,6 @@ use std::time::{Duration, Instant};
 
 use seal::UnixMillis;
 
-/// How fast.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Speed {
     /// So many times as fast as it happened.

@@ -14,7 +14,6 @@ use crate::print::{in_words, tell};
 use crate::validate::items::Items;
 use crate::way::{runtime, socket, stopped};
 
-/// Serves until it is stopped.
 pub(super) fn run(path: &Path, address: &str, speed: Speed) -> Result<(), String> {
     let bad = || format!("{address:?} is no address to listen on: write 127.0.0.1:8787, or port 0 for any");
     let address: SocketAddr = socket(address).ok_or_else(bad)?;

@@ -14,7 +14,6 @@ use seal::UnixMillis;
 use crate::picture::short;
 use crate::print::printable;
 
-/// One item of the recording.
 pub(super) struct Moment {
     pub(super) line: u64,
     /// Milliseconds since the first event, where it says when.
@@ -36,18 +35,19 @@ pub(super) struct Moment {
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(super) struct Who(pub(super) String);
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Lane {
-    Session,
-    State,
-    Progress,
-    Tool,
-    Output,
-    Question,
-    Answer,
-    Handoff,
-    Listener,
-    Other,
+seal::word_enum! {
+    pub(super) enum Lane word {
+        Session "session",
+        State "state",
+        Progress "progress",
+        Tool "tool",
+        Output "output",
+        Question "question",
+        Answer "answer",
+        Handoff "handoff",
+        Listener "listener",
+        Other "other",
+    }
 }
 
 /// What becomes of a thing in its lane.
@@ -60,28 +60,10 @@ pub(super) enum Turn {
     Happens,
 }
 
-/// A rule that does not hold.
 pub(super) struct Broken {
     pub(super) is_error: bool,
     pub(super) rule: &'static str,
     pub(super) words: String,
-}
-
-impl Lane {
-    pub(super) fn word(self) -> &'static str {
-        match self {
-            Self::Session => "session",
-            Self::State => "state",
-            Self::Progress => "progress",
-            Self::Tool => "tool",
-            Self::Output => "output",
-            Self::Question => "question",
-            Self::Answer => "answer",
-            Self::Handoff => "handoff",
-            Self::Listener => "listener",
-            Self::Other => "other",
-        }
-    }
 }
 
 impl Broken {

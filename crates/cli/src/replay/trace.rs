@@ -5,7 +5,6 @@ use std::io::Write;
 
 use super::story::{Broken, Moment, clock};
 
-/// The lines of a moment.
 pub(super) fn lines(moment: &Moment) -> String {
     let who = moment.session.as_ref().map_or("recording", |who| who.0.as_str());
     let (time, lane) = (clock(moment.at), moment.lane.word());

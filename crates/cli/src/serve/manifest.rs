@@ -2,14 +2,13 @@
 
 use std::path::Path;
 
-use aaep::json::{Raw, Writer};
+use aaep::json::{Raw, object};
 use aaep::message::{Manifest, Message};
 use seal::es256::SigningKey;
 use seal::{Jwk, SystemRandom};
 
 use crate::print::{in_words, tell};
 
-/// The hub as it calls itself.
 pub(crate) const AGENT_ID: &str = "sayso-hub";
 
 /// What the hub can do (§5.10), and on which wires.
@@ -28,18 +27,14 @@ pub(crate) fn text(transports: &[&str]) -> String {
 
 /// What a manifest has no member for: where the HTTP routes begin (B.1.1), and how the socket frames (B.4.4, C-E10).
 fn extension(unix: bool) -> String {
-    let mut writer = Writer::default();
-    writer.open_object();
-    writer.key("sayso").open_object();
-    writer.key("http_prefix").text("/aaep/v1");
-    if unix {
-        writer.key("unix_socket").open_object();
-        writer.key("framing").raw(r#"["length-prefix","ndjson"]"#);
-        writer.close_object();
-    }
-    writer.close_object();
-    writer.close_object();
-    writer.finish()
+    object(|writer| {
+        writer.key("sayso").object(|writer| {
+            writer.key("http_prefix").text("/aaep/v1");
+            if unix {
+                writer.key("unix_socket").raw(r#"{"framing":["length-prefix","ndjson"]}"#);
+            }
+        });
+    })
 }
 
 /// Signs it: with the key in the folder, which the first start makes, or with one that ends with this run.

@@ -14,12 +14,14 @@ use aaep::event::Producer;
 use hub::{Core, Role, Scope};
 use journal::{Journal, Memory, Sqlite};
 use seal::{Random, SystemRandom};
+use tokio::signal::unix::SignalKind;
 use wire::auth::{NewToken, Passes, Tokens};
 use wire::{Bridge, Door, Server, Tls, UnixSocket};
 
 use crate::file::Stop;
 use crate::print::{in_words, print, tell};
 use crate::watching::{self, Watching};
+use crate::way::{runtime, signalled};
 use crate::{Outcome, demo, file, page};
 use config::{Config, Flags, Loaded};
 use reload::Reload;
@@ -85,11 +87,7 @@ fn serve(config: &Config, watching: &Watching) -> Result<(), String> {
     let manifest = manifest::text(&wires(config));
     let signed = manifest::sign(&manifest, (!config.memory).then_some(config.data.as_path()))?;
     let passes = passes(config)?;
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(config.threads)
-        .enable_all()
-        .build()
-        .map_err(|error| in_words(&error))?;
+    let runtime = runtime(config.threads)?;
     let served = runtime.block_on(async {
         let mut reload = Reload::new();
         reload.tokens = tokens;
@@ -126,7 +124,7 @@ fn serve(config: &Config, watching: &Watching) -> Result<(), String> {
         server = server.with_assets(page::assets(config.compat || config.demo_agent));
         let server = Arc::new(server.with_signed_manifest(signed).with_passes(passes).with_tls(tls));
         server.open_door().await;
-        let stopped = stopped();
+        let stopped = signalled([SignalKind::terminate(), SignalKind::interrupt()]);
         let unix = unix(config)?;
         tell(&format!("listening on {scheme}://{address}"));
         watching::started(&wires(config).join(","), &kept(config));
@@ -232,21 +230,6 @@ fn unix(config: &Config) -> Result<Option<UnixSocket>, String> {
     Ok(Some(socket))
 }
 
-/// The person or the system says that it is enough. That is heeded from this call on, also before it is waited for.
-fn stopped() -> impl Future<Output = ()> {
-    use tokio::signal::unix::{SignalKind, signal};
-    let signals = (signal(SignalKind::terminate()), signal(SignalKind::interrupt()));
-    async {
-        let (Ok(mut terminate), Ok(mut interrupt)) = signals else {
-            return std::future::pending().await;
-        };
-        tokio::select! {
-            _ = terminate.recv() => {}
-            _ = interrupt.recv() => {}
-        }
-    }
-}
-
 fn journal(config: &Config) -> Result<Box<dyn Journal>, String> {
     if config.memory {
         return Ok(Box::new(Memory::default()));
@@ -308,7 +291,6 @@ fn door(config: &Config) -> Result<(Door, Option<PathBuf>), String> {
     Ok((Door::Tokens(tokens), Some(path)))
 }
 
-/// Where what is kept is.
 fn kept(config: &Config) -> String {
     if config.memory { "memory".to_owned() } else { config.data.display().to_string() }
 }

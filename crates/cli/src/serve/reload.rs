@@ -13,7 +13,6 @@ use wire::{Server, Tls};
 pub(super) struct Reload {
     signals: Option<Signal>,
     terminals: [bool; 3],
-    /// The file of tokens, if there is one.
     pub(super) tokens: Option<PathBuf>,
     /// What is shown to those who connect, and the files of the certificate and its key.
     pub(super) tls: Option<(Tls, PathBuf, PathBuf)>,

@@ -16,8 +16,10 @@ use std::fs::File;
 use std::io::{IsTerminal, Read};
 use std::path::{Path, PathBuf};
 
+use aaep::check::{Checked, Validator};
+use aaep::json::Tape;
 use aaep::recording::{Limits, Sequence};
-use aaep::rule::{Face, Rule};
+use aaep::rule::{Face, Findings, Rule};
 
 use crate::Outcome;
 use crate::print::{in_words, tell};
@@ -158,6 +160,23 @@ fn examine(arguments: &Arguments, file: &Path, report: &mut Report) -> bool {
             false
         }
     }
+}
+
+/// What an item is, and which rules it breaks on its own.
+pub(crate) fn check<'d>(
+    bytes: &'d [u8],
+    tape: &'d mut Tape,
+    validator: &mut Validator,
+    findings: &mut Findings,
+) -> Checked<'d> {
+    match std::str::from_utf8(bytes) {
+        Err(error) => Validator::refuse_bytes(error.valid_up_to(), findings),
+        Ok(text) => match tape.read(text) {
+            Ok(doc) => return validator.check(&doc, findings),
+            Err(error) => Validator::refuse(&error, findings),
+        },
+    }
+    Checked::Nothing
 }
 
 pub(crate) fn open(file: &Path) -> Result<File, String> {

@@ -22,7 +22,6 @@ impl Order {
         Self { recording, findings: Findings::new(face), lines: 0, events: 0 }
     }
 
-    /// Takes the next block of the input.
     pub(super) fn block(&mut self, block: &Block, report: &mut Report) {
         for checked in &block.checked {
             let line = self.lines + checked.line;
@@ -51,7 +50,6 @@ impl Order {
         self.lines += block.lines;
     }
 
-    /// The input is over.
     pub(super) fn finish(mut self, report: &mut Report) {
         for (place, finding) in self.recording.finish() {
             report.finding(place.line, &finding, None);

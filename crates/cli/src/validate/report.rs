@@ -2,12 +2,11 @@
 
 use std::io::{BufWriter, Error, ErrorKind, Stdout, Write};
 
-use aaep::json::Writer;
+use aaep::json::object;
 use aaep::rule::{Finding, Rule, Severity};
 
 use crate::print::{harmless, printable, tell};
 
-/// Prints findings and counts them.
 pub(super) struct Report {
     out: BufWriter<Stdout>,
     json: bool,
@@ -70,27 +69,19 @@ impl Report {
     }
 
     fn object(&self, line: u64, finding: &Finding, event_id: Option<&str>) -> String {
-        let mut writer = Writer::default();
-        writer.open_object();
-        writer.key("file").text(&self.file);
-        writer.key("line").integer(i64::try_from(line).unwrap_or(i64::MAX));
-        let message = finding.message();
-        let texts = [
-            ("severity", finding.severity.word()),
-            ("rule", finding.rule.id()),
-            ("pointer", &finding.pointer),
-            ("message", &message),
-        ];
-        for (key, value) in texts {
-            writer.key(key).text(value);
-        }
-        writer.key("event_id");
-        match event_id {
-            Some(id) => writer.text(id),
-            None => writer.raw("null"),
-        }
-        writer.close_object();
-        harmless(&writer.finish(), |c| format!("\\u{c:04x}"))
+        let text = object(|writer| {
+            writer.key("file").text(&self.file);
+            writer.key("line").integer(i64::try_from(line).unwrap_or(i64::MAX));
+            writer.key("severity").text(finding.severity.word());
+            writer.key("rule").text(finding.rule.id());
+            writer.key("pointer").text(&finding.pointer);
+            writer.key("message").text(&finding.message());
+            match event_id {
+                Some(id) => writer.key("event_id").text(id),
+                None => writer.key("event_id").raw("null"),
+            }
+        });
+        harmless(&text, |c| format!("\\u{c:04x}"))
     }
 
     /// Something worth knowing that is no finding.

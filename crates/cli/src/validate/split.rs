@@ -27,7 +27,6 @@ const MARK: &[u8] = b"\xEF\xBB\xBF";
 pub(super) struct Cut {
     pub(super) bytes: Vec<u8>,
     pub(super) items: Items,
-    /// How many lines the block has.
     pub(super) lines: u64,
     /// The input began with a byte-order mark, just before this block.
     pub(super) mark: bool,
@@ -44,7 +43,6 @@ pub(super) enum Items {
     Pieces(Vec<Piece>),
 }
 
-/// Cuts an input into blocks.
 pub(super) struct Splitter<R> {
     input: Unwrapped<R>,
     limit: usize,

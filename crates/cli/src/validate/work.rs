@@ -52,7 +52,6 @@ pub(super) enum Item {
     Nothing,
 }
 
-/// A piece of the block's text.
 #[derive(Clone, Copy)]
 pub(super) struct Span {
     start: u32,
@@ -207,7 +206,6 @@ impl Driver<'_> {
     }
 }
 
-/// One thread's tools.
 struct Worker {
     validator: Validator,
     tape: Tape,
@@ -288,21 +286,7 @@ impl Worker {
             Validator::refuse_size(self.limit, &mut self.findings);
             return Item::Nothing;
         }
-        let text = match std::str::from_utf8(bytes) {
-            Ok(text) => text,
-            Err(error) => {
-                Validator::refuse_bytes(error.valid_up_to(), &mut self.findings);
-                return Item::Nothing;
-            }
-        };
-        let doc = match self.tape.read(text) {
-            Ok(doc) => doc,
-            Err(error) => {
-                Validator::refuse(&error, &mut self.findings);
-                return Item::Nothing;
-            }
-        };
-        match self.validator.check(&doc, &mut self.findings) {
+        match super::check(bytes, &mut self.tape, &mut self.validator, &mut self.findings) {
             Checked::Event(step) => Item::Event(step.map(&mut |text: &Cow<'_, str>| keep(text, arena))),
             Checked::Message(message) => Item::Message(message),
             Checked::VoidReply(token) => Item::VoidReply(keep(&token, arena)),

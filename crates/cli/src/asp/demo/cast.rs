@@ -48,7 +48,6 @@ impl Random for Source {
     }
 }
 
-/// One agent.
 pub(super) struct Actor {
     /// How the narration calls it.
     pub(super) name: &'static str,
@@ -105,7 +104,6 @@ impl Cast {
         })
     }
 
-    /// How the narration calls an agent.
     pub(super) fn name(&self, agent: &AgentUri) -> String {
         let known = [&self.buyer, &self.press, &self.reader].into_iter().find(|actor| actor.agent() == agent);
         known.map_or_else(|| agent.to_string(), |actor| actor.name.to_owned())
@@ -124,7 +122,6 @@ impl Cast {
         })
     }
 
-    /// The cards as a JSON array, one a line.
     pub(super) fn cards_json(&self, with_reader: bool) -> String {
         let mut cards = vec![self.buyer.card.as_str(), self.press.card.as_str()];
         if with_reader {

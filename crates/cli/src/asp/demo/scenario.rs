@@ -4,12 +4,12 @@ use asp::machine::Role::{Invited, Inviter};
 use asp::machine::State;
 use asp::message::{
     Accept, Authority, Clarify, Close, Commit, CommitTerms, Constraints, Counter, Delegate, Escalate, Escrow,
-    Inform, InformType, Millis, Obligation, Observe, Others, Penalties, Percent, Propose, Query, Reject,
-    Seconds, Urgency, Withdraw,
+    Inform, InformType, Millis, Obligation, Observe, Penalties, Percent, Propose, Query, Reject, Seconds,
+    Urgency, Withdraw,
 };
 use asp::{Amount, CommitmentId, Currency, ProposalId, QueryId, Reference};
 use seal::Timestamp;
-use seal::json::{Raw, Writer};
+use seal::json::Raw;
 use seal::{Random, UnixMillis};
 
 use super::cast::{Cast, Source};
@@ -37,13 +37,11 @@ pub(super) enum Scenario {
 
 /// What was said: in the session, and in the delegate's own where there is one.
 pub(super) struct Played {
-    /// What happened, a line each.
     pub(super) told: Vec<String>,
     pub(super) messages: Vec<String>,
     pub(super) delegate: Option<Vec<String>>,
 }
 
-/// Plays a scenario.
 pub(super) fn play(
     scenario: Scenario,
     cast: &Cast,
@@ -69,14 +67,9 @@ pub(super) fn play(
         }
         Scenario::Withdrawn => {
             let commitment = commit_is_pending(&mut stage, &invitation)?;
-            stage.say(
-                Inviter,
-                Withdraw {
-                    reason: "the bistro changes its menu first".to_owned(),
-                    reference: Some(Reference::from(&commitment)),
-                    other: Others::default(),
-                },
-            )?;
+            let mut withdraw = Withdraw::new("the bistro changes its menu first");
+            withdraw.reference = Some(Reference::from(&commitment));
+            stage.say(Inviter, withdraw)?;
         }
         Scenario::UnilateralClose => {
             let commitment = commit_is_pending(&mut stage, &invitation)?;
@@ -138,18 +131,10 @@ fn delegated<'s>(
     introduce(stage, invitation)?;
     let first = propose(stage, "40 menus in braille, proofread", &[("price", "560.00 EUR")])?;
     let delegation = reference(stage, "del")?;
-    stage.say(
-        Invited,
-        Delegate {
-            delegation_id: delegation.clone(),
-            target: cast.reader.agent().clone(),
-            scope: "proofread the braille of the menu".to_owned(),
-            authority: Authority::Advisory,
-            protocol: Some("asp".to_owned()),
-            expires: None,
-            other: Others::default(),
-        },
-    )?;
+    let (reader, scope) = (cast.reader.agent().clone(), "proofread the braille of the menu");
+    let mut delegate = Delegate::new(delegation.clone(), reader, scope, Authority::Advisory);
+    delegate.protocol = Some("asp".to_owned());
+    stage.say(Invited, delegate)?;
     stage.tell("The Braille Press opens a session of its own with the proofreader.");
     let now = stage.now;
     let (messages, told, later) = {
@@ -158,28 +143,16 @@ fn delegated<'s>(
         introduce(&mut side, &invitation)?;
         let query =
             QueryId::parse(&format!("qry_{}", letters(side.source()))).map_err(|why| why.to_string())?;
-        side.say(
-            Inviter,
-            Query {
-                query_id: query.clone(),
-                kind: "review".to_owned(),
-                subject: "is the braille of this menu sound?".to_owned(),
-                parameters: Some(object(&[("pages", "6")])?),
-                other: Others::default(),
-            },
-        )?;
+        let mut asked = Query::new(query.clone(), "review", "is the braille of this menu sound?");
+        asked.parameters = Some(object(&[("pages", "6")])?);
+        side.say(Inviter, asked)?;
         side.wait(600);
         let mut found = inform(InformType::Answer, &[("finding", "two prices run into the next line")], None);
         found.in_reply_to = Some(Reference::from(&query));
         side.say(Invited, found)?;
-        side.say(
-            Invited,
-            Observe {
-                subject: "the layout of page 3".to_owned(),
-                data: Some(object(&[("remark", "a wider margin would help")])?),
-                other: Others::default(),
-            },
-        )?;
+        let mut remark = Observe::new("the layout of page 3");
+        remark.data = Some(object(&[("remark", "a wider margin would help")])?);
+        side.say(Invited, remark)?;
         side.say(Inviter, close("answered", None))?;
         (side.messages, side.told, side.now)
     };
@@ -208,20 +181,11 @@ fn commit_is_pending(stage: &mut Stage<'_>, invitation: &ProposalId) -> Result<C
 
 fn invite(stage: &mut Stage<'_>, subject: &str) -> Result<ProposalId, Stopped> {
     let id = proposal_id(stage, "inv_")?;
-    let mut terms = Writer::default();
-    terms.open_object();
-    terms.key("schemas").raw(r#"["urn:asp:negotiation:v1"]"#);
-    terms.key("proposed_duration").integer(3600);
-    terms.close_object();
-    let body = Propose {
-        proposal_id: id.clone(),
-        kind: Propose::INVITATION.to_owned(),
-        subject: subject.to_owned(),
-        terms: Raw::parse(&terms.finish()).map_err(|why| why.to_string())?,
-        // Thirty seconds after it is sent, which is two seconds from now.
-        valid_until: Timestamp::from_unix_millis(stage.now + 32_000),
-        other: Others::default(),
-    };
+    let terms = Raw::parse(r#"{"schemas":["urn:asp:negotiation:v1"],"proposed_duration":3600}"#);
+    let terms = terms.map_err(|why| why.to_string())?;
+    let mut body = Propose::new(id.clone(), Propose::INVITATION, subject, terms);
+    // Thirty seconds after it is sent, which is two seconds from now.
+    body.valid_until = Timestamp::from_unix_millis(stage.now + 32_000);
     stage.say(Inviter, body)?;
     Ok(id)
 }
@@ -238,21 +202,10 @@ fn introduce(stage: &mut Stage<'_>, invitation: &ProposalId) -> Result<(), Stopp
 
 fn propose(stage: &mut Stage<'_>, subject: &str, terms: &[(&str, &str)]) -> Result<ProposalId, Stopped> {
     let id = proposal_id(stage, "")?;
-    let body = Propose {
-        proposal_id: id.clone(),
-        kind: "service-agreement".to_owned(),
-        subject: subject.to_owned(),
-        terms: object(terms)?,
-        valid_until: Timestamp::from_unix_millis(stage.now + 1_200_000),
-        other: Others::default(),
-    };
-    let constraints = Constraints {
-        max_response_time_ms: Millis::new(60_000),
-        max_token_budget: None,
-        required_trust_score: None,
-        allowed_performatives: None,
-        other: Others::default(),
-    };
+    let mut body = Propose::new(id.clone(), "service-agreement", subject, object(terms)?);
+    body.valid_until = Timestamp::from_unix_millis(stage.now + 1_200_000);
+    let mut constraints = Constraints::new();
+    constraints.max_response_time_ms = Millis::new(60_000);
     stage.say_within(Inviter, body, Some(constraints))?;
     Ok(id)
 }
@@ -265,14 +218,8 @@ fn counter(
     terms: &[(&str, &str)],
 ) -> Result<ProposalId, Stopped> {
     let id = proposal_id(stage, "")?;
-    let body = Counter {
-        proposal_id: id.clone(),
-        counters,
-        subject: subject.to_owned(),
-        terms: object(terms)?,
-        valid_until: Timestamp::from_unix_millis(stage.now + 1_200_000),
-        other: Others::default(),
-    };
+    let mut body = Counter::new(id.clone(), counters, subject, object(terms)?);
+    body.valid_until = Timestamp::from_unix_millis(stage.now + 1_200_000);
     stage.say(role, body)?;
     Ok(id)
 }
@@ -288,40 +235,21 @@ fn commit(
     let due = |minutes: i64| {
         Timestamp::from_unix_millis(now + minutes * 60_000).ok_or_else(|| "no such time".to_owned())
     };
-    let obligation = |party, action: &str, minutes| -> Result<Obligation, Stopped> {
-        Ok(Obligation {
-            party,
-            action: action.to_owned(),
-            deadline: due(minutes)?,
-            verification_method: None,
-            other: Others::default(),
-        })
-    };
     let (buyer, press) = (stage.actor(Inviter).agent().clone(), stage.actor(Invited).agent().clone());
-    let body = Commit {
-        commitment_id: id.clone(),
-        terms: CommitTerms {
-            obligations: vec![
-                obligation(press, "print and hand over 40 menus", 7 * 24 * 60)?,
-                obligation(buyer, "send the text and take the menus in", 8 * 24 * 60)?,
-            ],
-            penalties: Some(Penalties {
-                late_fulfillment: Some("5 percent of the escrow for each day".to_owned()),
-                non_delivery: Some("all of the escrow".to_owned()),
-                other: Others::default(),
-            }),
-            other: Others::default(),
-        },
-        deadline: Some(due(8 * 24 * 60)?),
-        escrow: Some(Escrow {
-            amount: amount(price)?,
-            currency: euro()?,
-            release_condition: Some("fulfillment-verified".to_owned()),
-            other: Others::default(),
-        }),
-        proposal_id: proposal.cloned(),
-        other: Others::default(),
-    };
+    let mut terms = CommitTerms::new([
+        Obligation::new(press, "print and hand over 40 menus", due(7 * 24 * 60)?),
+        Obligation::new(buyer, "send the text and take the menus in", due(8 * 24 * 60)?),
+    ]);
+    let mut penalties = Penalties::new();
+    penalties.late_fulfillment = Some("5 percent of the escrow for each day".to_owned());
+    penalties.non_delivery = Some("all of the escrow".to_owned());
+    terms.penalties = Some(penalties);
+    let mut escrow = Escrow::new(amount(price)?, euro()?);
+    escrow.release_condition = Some("fulfillment-verified".to_owned());
+    let mut body = Commit::new(id.clone(), terms);
+    body.deadline = Some(due(8 * 24 * 60)?);
+    body.escrow = Some(escrow);
+    body.proposal_id = proposal.cloned();
     stage.say(Inviter, body)?;
     Ok(id)
 }
@@ -339,76 +267,52 @@ fn work_and_close(stage: &mut Stage<'_>) -> Result<(), Stopped> {
 }
 
 fn accept(reference: Reference, note: Option<&str>) -> Accept {
-    Accept { reference, note: note.map(str::to_owned), other: Others::default() }
+    let mut accept = Accept::new(reference);
+    accept.note = note.map(str::to_owned);
+    accept
 }
 
 fn reject(code: &str, reason: &str, reference: &Reference) -> Reject {
-    Reject {
-        code: code.to_owned(),
-        reason: reason.to_owned(),
-        reference: Some(reference.clone()),
-        other: Others::default(),
-    }
+    let mut reject = Reject::new(code, reason);
+    reject.reference = Some(reference.clone());
+    reject
 }
 
 fn inform(kind: InformType, told: &[(&str, &str)], percent: Option<u8>) -> Inform {
-    Inform {
-        kind,
-        in_reply_to: None,
-        data: object(told).ok().filter(|_| !told.is_empty()),
-        recoverable: None,
-        percent: percent.and_then(Percent::new),
-        card: None,
-        resolved_by: None,
-        other: Others::default(),
-    }
+    let mut inform = Inform::new(kind);
+    inform.data = object(told).ok().filter(|_| !told.is_empty());
+    inform.percent = percent.and_then(Percent::new);
+    inform
 }
 
 fn question(about: &Reference, text: &str) -> Clarify {
-    Clarify {
-        in_reply_to: about.clone(),
-        question: Some(text.to_owned()),
-        answer: None,
-        other: Others::default(),
-    }
+    let mut clarify = Clarify::new(about.clone());
+    clarify.question = Some(text.to_owned());
+    clarify
 }
 
 fn answer(about: &Reference, text: &str) -> Clarify {
-    Clarify {
-        in_reply_to: about.clone(),
-        question: None,
-        answer: Some(text.to_owned()),
-        other: Others::default(),
-    }
+    let mut clarify = Clarify::new(about.clone());
+    clarify.answer = Some(text.to_owned());
+    clarify
 }
 
 fn escalate(reason: &str, timeout: Option<u32>) -> Escalate {
-    Escalate {
-        reason: reason.to_owned(),
-        urgency: Urgency::High,
-        timeout: timeout.and_then(Seconds::new),
-        handler: Some("Jonas".to_owned()),
-        other: Others::default(),
-    }
+    let mut escalate = Escalate::new(reason, Urgency::High);
+    escalate.timeout = timeout.and_then(Seconds::new);
+    escalate.handler = Some("Jonas".to_owned());
+    escalate
 }
 
 fn close(reason: &str, summary: Option<&str>) -> Close {
-    Close {
-        reason: reason.to_owned(),
-        outcome: None,
-        summary: summary.map(str::to_owned),
-        other: Others::default(),
-    }
+    let mut close = Close::new(reason);
+    close.summary = summary.map(str::to_owned);
+    close
 }
 
 fn object(members: &[(&str, &str)]) -> Result<Raw, Stopped> {
-    let mut writer = Writer::default();
-    writer.open_object();
-    for (key, value) in members {
-        writer.key(key).text(value);
-    }
-    writer.close_object();
-    Raw::parse(&writer.finish()).map_err(|why| why.to_string())
+    let text = seal::json::object(|writer| writer.texts(members.iter().copied()));
+    Raw::parse(&text).map_err(|why| why.to_string())
 }
 
 fn amount(text: &str) -> Result<Amount, Stopped> {

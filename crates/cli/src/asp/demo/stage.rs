@@ -19,7 +19,6 @@ pub(super) struct Stage<'s> {
     pub(super) now: UnixMillis,
     pub(super) ledger: Ledger,
     pub(super) messages: Vec<String>,
-    /// What is told, a line each.
     pub(super) told: Vec<String>,
 }
 

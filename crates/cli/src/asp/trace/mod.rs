@@ -27,7 +27,6 @@ pub(crate) struct Arguments {
     max_bytes: u64,
 }
 
-/// One line of the trace.
 struct Moment {
     at: UnixMillis,
     line: u64,

@@ -3,7 +3,6 @@
 use crate::demo::language::{Phrase, phrase};
 use crate::demo::request::Scene;
 
-/// What a session says first.
 pub(in crate::demo) fn started(scene: Scene) -> &'static Phrase {
     match scene {
         Scene::Greeting | Scene::Unknown => &STARTED,

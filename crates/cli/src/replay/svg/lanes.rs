@@ -1,6 +1,5 @@
 //! What lasts in a lane: from the row where it begins to the row where it ends.
 
-/// One thing that lasts.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Span {
     pub(super) key: String,

@@ -11,7 +11,6 @@ use crate::print::capitalize;
 use crate::replay::story::{Broken, Lane, Moment, Turn, clock, name};
 use crate::replay::trace;
 
-/// The rows and lanes of one session.
 #[derive(Default)]
 pub(super) struct Sheet {
     rows: Vec<Row>,

@@ -8,7 +8,6 @@ use toml::de::{DeTable, DeValue};
 use super::keys::{KEYS, Key};
 use super::value::Found;
 
-/// A key that stands in a file.
 pub(super) struct Entry<'f> {
     pub(super) name: String,
     pub(super) line: usize,

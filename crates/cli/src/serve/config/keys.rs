@@ -7,16 +7,12 @@ use super::value::{DAY, GIB, HOUR, Kind, MIB, MINUTE, Place, SECOND};
 pub(super) struct Key {
     /// `section.name`, or `name` alone.
     pub(super) name: &'static str,
-    /// What may stand there.
     pub(super) kind: Kind,
-    /// One sentence.
     pub(super) meaning: &'static str,
-    /// Where it goes.
     pub(super) place: for<'c> fn(&'c mut Config) -> Place<'c>,
 }
 
 impl Key {
-    /// The key of that name.
     pub(super) fn named(name: &str) -> Option<&'static Self> {
         KEYS.iter().find(|key| key.name == name)
     }
@@ -42,7 +38,6 @@ use Kind::{Address, Bytes, Count, Flag, List, Path, Time};
 /// Declares the table: each key with the values that it takes, the field that holds it, and its meaning.
 macro_rules! keys {
     ($($name:literal: $kind:expr => $place:ident($($field:ident).+), $meaning:literal;)*) => {
-        /// All keys, by section.
         pub(super) static KEYS: &[Key] = &[$(
             Key { name: $name, kind: $kind, meaning: $meaning, place: |config| Place::$place(&mut config.$($field).+) },
         )*];

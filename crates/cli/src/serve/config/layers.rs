@@ -19,7 +19,6 @@ const OTHERS: [&str; 2] = ["SAYSO_URL", "SAYSO_TOKEN"];
 /// The file that is read from the data folder if none is named.
 const FILE: &str = "sayso.toml";
 
-/// Where a value comes from.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Origin {
     Default,
@@ -50,7 +49,6 @@ impl Origin {
     }
 }
 
-/// What was given by flags.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Flags(Vec<(&'static str, Vec<OsString>)>);
 
@@ -131,7 +129,6 @@ impl Loaded {
         Ok(loaded)
     }
 
-    /// Where a key's value comes from.
     pub(super) fn origin(&self, name: &str) -> &Origin {
         let at = KEYS.iter().position(|key| key.name == name);
         at.and_then(|at| self.origins.get(at)).unwrap_or(&Origin::Default)

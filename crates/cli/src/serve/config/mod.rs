@@ -20,52 +20,28 @@ use crate::demo;
 pub(super) use layers::{Flags, Loaded};
 pub(super) use print::list;
 
-/// What is in force.
-#[derive(Clone, Debug)]
-pub(super) struct Config {
-    pub(super) listen: SocketAddr,
-    pub(super) data: PathBuf,
-    pub(super) memory: bool,
-    pub(super) tokens: Option<PathBuf>,
-    pub(super) open: bool,
-    pub(super) host: Vec<String>,
-    pub(super) tls_cert: Option<PathBuf>,
-    pub(super) tls_key: Option<PathBuf>,
-    pub(super) unix: Option<PathBuf>,
-    pub(super) stdio: bool,
-    pub(super) compat: bool,
-    pub(super) demo_agent: bool,
-    pub(super) threads: usize,
-    pub(super) heartbeat: Duration,
-    pub(super) hub: hub::Limits,
-    pub(super) wire: wire::Limits,
-    pub(super) fanout: wire::fanout::Limits,
-    pub(super) journal: journal::Settings,
-    pub(super) demo: demo::Limits,
-}
-
-impl Default for Config {
-    fn default() -> Self {
-        Self {
-            listen: (Ipv4Addr::LOCALHOST, 8787).into(),
-            data: "sayso-data".into(),
-            memory: false,
-            tokens: None,
-            open: false,
-            host: Vec::new(),
-            tls_cert: None,
-            tls_key: None,
-            unix: None,
-            stdio: false,
-            compat: false,
-            demo_agent: false,
-            threads: 2,
-            heartbeat: Duration::from_secs(15),
-            hub: hub::Limits::default(),
-            wire: wire::Limits::default(),
-            fanout: wire::fanout::Limits::default(),
-            journal: journal::Settings::default(),
-            demo: demo::Limits::default(),
-        }
+seal::defaults! {
+    /// What is in force.
+    #[derive(Clone, Debug)]
+    pub(super) struct Config {
+        pub(super) listen: SocketAddr = (Ipv4Addr::LOCALHOST, 8787).into(),
+        pub(super) data: PathBuf = "sayso-data".into(),
+        pub(super) memory: bool = false,
+        pub(super) tokens: Option<PathBuf> = None,
+        pub(super) open: bool = false,
+        pub(super) host: Vec<String> = Vec::new(),
+        pub(super) tls_cert: Option<PathBuf> = None,
+        pub(super) tls_key: Option<PathBuf> = None,
+        pub(super) unix: Option<PathBuf> = None,
+        pub(super) stdio: bool = false,
+        pub(super) compat: bool = false,
+        pub(super) demo_agent: bool = false,
+        pub(super) threads: usize = 2,
+        pub(super) heartbeat: Duration = Duration::from_secs(15),
+        pub(super) hub: hub::Limits = hub::Limits::default(),
+        pub(super) wire: wire::Limits = wire::Limits::default(),
+        pub(super) fanout: wire::fanout::Limits = wire::fanout::Limits::default(),
+        pub(super) journal: journal::Settings = journal::Settings::default(),
+        pub(super) demo: demo::Limits = demo::Limits::default(),
     }
 }

@@ -29,7 +29,6 @@ pub(super) enum Kind {
     Time(u64, u64),
 }
 
-/// Where a value goes.
 pub(super) enum Place<'c> {
     Address(&'c mut SocketAddr),
     Path(&'c mut PathBuf),
@@ -43,7 +42,6 @@ pub(super) enum Place<'c> {
     MaybeMillis(&'c mut Option<i64>),
 }
 
-/// A value as it was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Found<'f> {
     /// In the environment or a flag, where everything is a word.
@@ -81,7 +79,6 @@ impl Kind {
         }
     }
 
-    /// The range of a number, for people.
     pub(super) fn range(self) -> Option<(String, String)> {
         let (Self::Count(least, most) | Self::Bytes(least, most) | Self::Time(least, most)) = self else {
             return None;
@@ -104,7 +101,6 @@ impl Kind {
         }
     }
 
-    /// Reads a number of this kind.
     fn read_number(self, text: &str) -> Option<u64> {
         let text = text.trim();
         let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());

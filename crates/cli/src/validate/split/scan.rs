@@ -3,7 +3,6 @@
 use aaep::check::Validator;
 use aaep::rule::Findings;
 
-/// Something that the scan has found.
 pub(in crate::validate) struct Piece {
     pub(in crate::validate) start: usize,
     pub(in crate::validate) end: usize,
@@ -26,7 +25,6 @@ pub(crate) enum Trouble {
 }
 
 impl Trouble {
-    /// What is wrong.
     pub(crate) fn tell(self, limit: usize, findings: &mut Findings) {
         match self {
             Self::Oversized => Validator::refuse_size(limit, findings),
@@ -37,7 +35,6 @@ impl Trouble {
     }
 }
 
-/// Where the scan of a document stands.
 #[derive(Default)]
 pub(super) struct Scan {
     /// Where in the outermost array, if inside one.
