@@ -7,7 +7,7 @@ use crate::stage::{Lane, Plan};
 pub(crate) fn plan<'a>(plan: &mut Plan<'a>, name: Option<&'a str>, quick: bool) {
     plan.cargo("build", &[], &["build", "--release", "-p", "sayso-cli"]);
     if name.is_none_or(|name| name == "fanout") {
-        plan.add("nginx with nchan", Lane::Compute, &[], |log| {
+        plan.add("nginx with nchan", Lane::Compile, &[], |log| {
             if let Err(why) = setup::nchan(log) {
                 log.say(&why);
             }
@@ -22,5 +22,5 @@ pub(crate) fn plan<'a>(plan: &mut Plan<'a>, name: Option<&'a str>, quick: bool) 
     if quick {
         arguments.extend(["--", "--quick"]);
     }
-    plan.add("bench", Lane::Compute, &["build"], move |log| log.cargo(&arguments));
+    plan.add("bench", Lane::Compile, &["build"], move |log| log.cargo(&arguments));
 }

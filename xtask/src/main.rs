@@ -57,7 +57,8 @@ const DOCUMENTATION: [&str; 7] = [
     "build.rustdocflags = ['-Dwarnings']",
 ];
 
-const TESTS: [&str; 5] = ["test", "--workspace", "--all-features", "--locked", "--no-fail-fast"];
+const DOCUMENTATION_TESTS: [&str; 6] =
+    ["test", "--workspace", "--all-features", "--locked", "--no-fail-fast", "--doc"];
 
 /// The crate for authors needs one way to a hub; either is enough.
 const CLIENT_ALONE: [&str; 7] =
@@ -74,24 +75,24 @@ fn main() -> ExitCode {
         ["test"] => test(&mut plan),
         ["test", "quick"] => quick(&mut plan),
         ["setup"] => {
-            plan.add("toolchain", Lane::Compute, &[], setup::toolchain);
-            plan.add("packages", Lane::Compute, &[], setup::packages);
+            plan.add("toolchain", Lane::Compile, &[], setup::toolchain);
+            plan.add("packages", Lane::Compile, &[], setup::packages);
         }
         ["doc"] => plan.cargo("documentation", &[], &DOCUMENTATION),
-        ["conformance"] => plan.add("conformance", Lane::Compute, &[], |_| conformance::write()),
-        ["conformance", "check"] => plan.add("conformance", Lane::Compute, &[], |_| conformance::check()),
-        ["asp"] => plan.add("asp", Lane::Compute, &[], |_| asp::write()),
-        ["asp", "check"] => plan.add("asp", Lane::Compute, &[], |_| asp::check()),
-        ["oracle"] => plan.add("oracle", Lane::Compute, &[], oracle::run),
-        ["page"] => plan.add("page", Lane::Compute, &[], page::run),
+        ["conformance"] => plan.add("conformance", Lane::Compile, &[], |_| conformance::write()),
+        ["conformance", "check"] => plan.add("conformance", Lane::Compile, &[], |_| conformance::check()),
+        ["asp"] => plan.add("asp", Lane::Compile, &[], |_| asp::write()),
+        ["asp", "check"] => plan.add("asp", Lane::Compile, &[], |_| asp::check()),
+        ["oracle"] => plan.add("oracle", Lane::Compile, &[], oracle::run),
+        ["page"] => plan.add("page", Lane::Compile, &[], page::run),
         ["interop"] => {
-            plan.add("interop", Lane::Compute, &[], interop::run);
-            plan.add("web subscriber", Lane::Compute, &[], interop::web_subscriber);
+            plan.add("interop", Lane::Compile, &[], interop::run);
+            plan.add("web subscriber", Lane::Compile, &[], interop::web_subscriber);
         }
-        ["speech"] => plan.add("speech", Lane::Compute, &[], speech::run),
-        ["browser"] => plan.add("browser", Lane::Compute, &[], browser::run),
-        ["hear"] => plan.add("hear", Lane::Compute, &[], hear::write),
-        ["hear", "check"] => plan.add("hear", Lane::Compute, &[], hear::check),
+        ["speech"] => plan.add("speech", Lane::Compile, &[], speech::run),
+        ["browser"] => plan.add("browser", Lane::Compile, &[], browser::run),
+        ["hear"] => plan.add("hear", Lane::Compile, &[], hear::write),
+        ["hear", "check"] => plan.add("hear", Lane::Compile, &[], hear::check),
         ["rules"] => rules(&mut plan, 1),
         ["rules", step] if let Some(step) = number(step) => rules(&mut plan, step),
         ["fuzz"] => fuzz(&mut plan, fuzz::RUNS),
@@ -108,8 +109,8 @@ fn main() -> ExitCode {
     plan.run()
 }
 
-/// Everything. The build comes before all else that computes, so that the stages that wait in real time start early and run beside
-/// the rest.
+/// Everything. Tests and the stages that wait in real time begin as soon as all is built, and run beside the other compilations:
+/// neither keeps the processors busy alone.
 fn test(plan: &mut Plan<'_>) {
     plan.add("packages", Lane::RealTime, &[], setup::packages);
     plan.add("page", Lane::RealTime, &[], page::run);
@@ -119,15 +120,17 @@ fn test(plan: &mut Plan<'_>) {
     plan.add("interop", Lane::RealTime, &["build"], interop::run);
     plan.add("speech", Lane::RealTime, &["build"], speech::run);
 
-    plan.add("toolchain", Lane::Compute, &[], setup::toolchain);
-    plan.cargo("format", &["toolchain"], &FORMAT);
-    plan.add("build", Lane::Compute, &[], programs::build);
-    plan.cargo("clippy", &["toolchain"], &CLIPPY);
     tests(plan);
+    rules(plan, 1);
+
+    plan.add("toolchain", Lane::Compile, &[], setup::toolchain);
+    plan.cargo("format", &["toolchain"], &FORMAT);
+    plan.add("build", Lane::Compile, &[], programs::build);
+    plan.cargo("clippy", &["toolchain"], &CLIPPY);
     plan.cargo("documentation", &[], &DOCUMENTATION);
+    plan.cargo("examples in documentation", &[], &DOCUMENTATION_TESTS);
     plan.cargo("client alone", &[], &CLIENT_ALONE);
     plan.cargo("embedded alone", &[], &EMBEDDED_ALONE);
-    rules(plan, 1);
     fuzz(plan, fuzz::RUNS);
 }
 
@@ -136,25 +139,26 @@ fn quick(plan: &mut Plan<'_>) {
     plan.add("packages", Lane::RealTime, &[], setup::programs);
     plan.add("page", Lane::RealTime, &[], page::run);
 
-    plan.add("toolchain", Lane::Compute, &[], setup::toolchain);
-    plan.cargo("format", &["toolchain"], &FORMAT);
-    plan.cargo("clippy", &["toolchain"], &CLIPPY);
-    plan.add("build", Lane::Compute, &[], programs::build);
     tests(plan);
+
+    plan.add("toolchain", Lane::Compile, &[], setup::toolchain);
+    plan.cargo("format", &["toolchain"], &FORMAT);
+    plan.add("build", Lane::Compile, &[], programs::build);
+    plan.cargo("clippy", &["toolchain"], &CLIPPY);
 }
 
 fn tests(plan: &mut Plan<'_>) {
-    plan.cargo("tests", &["build", "packages"], &TESTS);
-    plan.add("oracle", Lane::Compute, &["build"], oracle::run);
-    plan.add("conformance", Lane::Compute, &[], |_| conformance::check());
-    plan.add("asp", Lane::Compute, &[], |_| asp::check());
+    plan.add("tests", Lane::Test, &["build", "packages"], programs::run_tests);
+    plan.add("oracle", Lane::Test, &["build"], oracle::run);
+    plan.add("conformance", Lane::Test, &["build"], |_| conformance::check());
+    plan.add("asp", Lane::Test, &["build"], |_| asp::check());
 }
 
 fn rules(plan: &mut Plan<'_>, step: u64) {
     let step = usize::try_from(step).unwrap_or(usize::MAX);
-    plan.add("rules switched off", Lane::Compute, &[], move |log| switch_off::run(log, step));
+    plan.add("rules switched off", Lane::Test, &[], move |log| switch_off::run(log, step));
 }
 
 fn fuzz(plan: &mut Plan<'_>, runs: u64) {
-    plan.add("fuzz", Lane::Compute, &[], move |log| fuzz::run(log, runs));
+    plan.add("fuzz", Lane::Compile, &[], move |log| fuzz::run(log, runs));
 }

@@ -31,8 +31,10 @@ pub(crate) type StageResult = Result<Outcome, String>;
 /// Which stages run one after another.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Lane {
-    /// Uses all processors: cargo, and tests that compute.
-    Compute,
+    /// Compiles, or reads what was compiled.
+    Compile,
+    /// Runs test programs, which compute and wait in turn.
+    Test,
     /// Mostly waits: downloads, browsers and voices, which run in real time.
     RealTime,
 }
@@ -73,24 +75,25 @@ impl<'a> Plan<'a> {
 
     /// Adds a run of cargo.
     pub(crate) fn cargo(&mut self, name: &str, after: &'a [&'a str], arguments: &'a [&'a str]) {
-        self.add(name, Lane::Compute, after, move |log| log.cargo(arguments));
+        self.add(name, Lane::Compile, after, move |log| log.cargo(arguments));
     }
 
     /// Runs the stages and prints a summary. A failed stage does not stop the others, so that one run shows all that is wrong.
     pub(crate) fn run(self) -> ExitCode {
         let begun = Instant::now();
-        let (compute, real_time): (Vec<_>, Vec<_>) =
-            self.0.into_iter().partition(|stage| stage.lane == Lane::Compute);
-        let live = compute.is_empty() || real_time.is_empty();
+        let mut lanes: Vec<(Lane, Vec<Stage<'_>>)> = Vec::new();
+        for stage in self.0 {
+            match lanes.iter_mut().find(|(lane, _)| *lane == stage.lane) {
+                Some((_, stages)) => stages.push(stage),
+                None => lanes.push((stage.lane, vec![stage])),
+            }
+        }
+        let live = lanes.len() == 1;
         let board = Board::default();
         std::thread::scope(|scope| {
-            for lane in [compute, real_time] {
+            for (_, stages) in lanes {
                 let board = &board;
-                scope.spawn(move || {
-                    for stage in lane {
-                        board.run(stage, live);
-                    }
-                });
+                scope.spawn(move || stages.into_iter().for_each(|stage| board.run(stage, live)));
             }
         });
         let reports = board.reports.into_inner().unwrap_or_else(PoisonError::into_inner);
@@ -351,7 +354,7 @@ mod tests {
     fn a_stage_waits_for_those_it_names_and_fails_with_them() {
         let mut plan = Plan::default();
         plan.add("second", Lane::RealTime, &["first"], |_| Ok(()));
-        plan.add("first", Lane::Compute, &[], |_| Err::<(), _>("broken".to_owned()));
+        plan.add("first", Lane::Compile, &[], |_| Err::<(), _>("broken".to_owned()));
         let board = Board::default();
         let mut stages = plan.0.into_iter();
         let (second, first) = (stages.next(), stages.next());
