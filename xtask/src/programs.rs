@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 
 use seal::json::{Tape, Value};
 
-use crate::stage::{self, Log, in_parallel, printed, root};
+use crate::stage::{self, Log, in_parallel, printed, processors, root};
 
 /// What every build has in common: a build with other features would compile most of the workspace again.
 const BUILD: [&str; 6] = [
@@ -19,6 +19,9 @@ const BUILD: [&str; 6] = [
     "--no-run",
     "--message-format=json-render-diagnostics",
 ];
+
+/// Most integration tests wait for another process: the suite over every wire takes a third of the time with more threads.
+const THREADS_PER_PROCESSOR: usize = 4;
 
 static ALL: OnceLock<Vec<Program>> = OnceLock::new();
 
@@ -63,6 +66,7 @@ fn run_test(log: &Log, test: &Program, libraries: &str) -> Result<(), String> {
     let package = test.package.strip_prefix(root()).unwrap_or(&test.package).display();
     let name = format!("{package}: {}", test.name);
     let output = Command::new(&test.path)
+        .arg(format!("--test-threads={}", THREADS_PER_PROCESSOR * processors()))
         .current_dir(&test.package)
         .env("CARGO", env!("CARGO"))
         .env("CARGO_MANIFEST_DIR", &test.package)

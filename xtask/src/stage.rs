@@ -282,16 +282,19 @@ pub(crate) fn cargo() -> Command {
     cargo
 }
 
+pub(crate) fn processors() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
 /// Does the same work for each item, on as many threads as there are processors; results are in the order of the items.
 pub(crate) fn in_parallel<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
     let (next, work) = (&AtomicUsize::new(0), &work);
-    let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let mut results: Vec<(usize, R)> = std::thread::scope(|scope| {
         let run = || {
             let take = || next.fetch_add(1, Ordering::Relaxed);
             std::iter::from_fn(|| Some(take()).and_then(|at| Some((at, work(items.get(at)?))))).collect()
         };
-        let threads: Vec<_> = (0..threads).map(|_| scope.spawn(run)).collect();
+        let threads: Vec<_> = (0..processors()).map(|_| scope.spawn(run)).collect();
         threads
             .into_iter()
             .flat_map(|thread| -> Vec<_> {
