@@ -43,7 +43,7 @@ pub fn plain(text: &str, one_line: bool) -> String {
             if std::mem::take(&mut space) && !out.is_empty() && !out.ends_with('\n') {
                 out.push(' ');
             }
-            if COLONS.contains(c) && ends_with_our_word(&out) {
+            if is_colon(c) && ends_with_our_word(&out) {
                 out.push(' ');
             }
             if c.is_control() {
@@ -78,8 +78,12 @@ fn is_unseen(c: char) -> bool {
         | '\u{e0000}'..='\u{e0fff}')
 }
 
-/// A colon, and what looks like one.
-const COLONS: &str = ":\u{2d0}\u{2f8}\u{589}\u{5c3}\u{703}\u{704}\u{16ec}\u{1803}\u{1809}\u{205a}\u{2236}\u{a4fd}\u{a789}\u{fe13}\u{fe30}\u{fe55}\u{ff1a}";
+fn is_colon(c: char) -> bool {
+    c == ':' || c >= '\u{2d0}' && LIKE_COLONS.contains(c)
+}
+
+/// What looks like a colon.
+const LIKE_COLONS: &str = "\u{2d0}\u{2f8}\u{589}\u{5c3}\u{703}\u{704}\u{16ec}\u{1803}\u{1809}\u{205a}\u{2236}\u{a4fd}\u{a789}\u{fe13}\u{fe30}\u{fe55}\u{ff1a}";
 
 /// Also within a longer word: a terminal ends its rows wherever they are full.
 fn ends_with_our_word(text: &str) -> bool {
