@@ -20,6 +20,7 @@ use crate::way::{Way, runtime, stopped};
 pub(crate) struct Arguments {
     #[command(flatten)]
     way: Way,
+    /// How much is said.
     #[arg(long, default_value = "normal", value_parser = verbosity())]
     verbosity: Verbosity,
     /// The languages to hear, the dearest first: --lang es,en
