@@ -76,7 +76,7 @@ pub enum Command {
         /// The session.
         session: SessionId,
         /// The events, type and payload only.
-        events: Vec<String>,
+        events: Vec<RequestBody>,
         /// The request's idempotency key.
         key: Option<String>,
     },

@@ -201,7 +201,7 @@ fn the_same_key_does_the_same_thing_once() {
     let session = stage.start(&bank);
     let publish = |events: &str| Command::Publish {
         session: id(&session),
-        events: vec![events.to_owned()],
+        events: vec![events.into()],
         key: Some("k1".into()),
     };
     let first = json(stage.ask_hub(&bank, publish(THINK)));

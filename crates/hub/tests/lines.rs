@@ -131,7 +131,7 @@ fn who_ends_a_session_itself_is_not_told_and_others_are() {
     let session = start_on(&mut stage, &bank, LINE);
     stage.on(&bank, OTHER, follow(&session));
     let end = r#"{"type":"aaep:agent.session.completed","summary_normal":"Done."}"#.to_owned();
-    stage.on(&bank, LINE, Command::Publish { session: id(&session), events: vec![end], key: None });
+    stage.on(&bank, LINE, Command::Publish { session: id(&session), events: vec![end.into()], key: None });
     assert_eq!(stage.notices(LINE), []);
     assert_eq!(in_short(&stage.notices(OTHER)), [("stopped".into(), "completed".into())]);
 }
@@ -173,7 +173,8 @@ fn who_comes_back_is_told_what_was_resolved_meanwhile() {
         stage.on(&bank, OTHER, follow(&session));
         assert_eq!(stage.notices(OTHER), [], "once on a line");
     }
-    let publish = Command::Publish { session: id(&session), events: vec![call(&token, "500.00")], key: None };
+    let publish =
+        Command::Publish { session: id(&session), events: vec![call(&token, "500.00").into()], key: None };
     assert!(matches!(stage.on(&bank, OTHER, publish), Reply::EventsPublished { .. }));
     stage.on(&bank, LINE, follow(&session));
     assert_eq!(stage.notices(LINE), [], "it was acted on");

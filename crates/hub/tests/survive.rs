@@ -195,7 +195,7 @@ fn a_retry_of_what_ended_a_session_is_answered_as_the_first_time() {
     let bank = agent("bank");
     let session = stage.start(&bank);
     let end = r#"{"type":"aaep:agent.session.completed","summary_normal":"Done."}"#.to_owned();
-    let publish = Command::Publish { session: id(&session), events: vec![end], key: Some("k".into()) };
+    let publish = Command::Publish { session: id(&session), events: vec![end.into()], key: Some("k".into()) };
     let first = stage.ask_hub(&bank, publish.clone());
     assert!(matches!(first, Reply::EventsPublished { .. }));
     assert_eq!(stage.ask_hub(&bank, publish), first);

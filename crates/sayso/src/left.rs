@@ -1,8 +1,6 @@
 //! The last event of a session that its agent has let go.
 
-use seal::json::object;
-
-use crate::member;
+use crate::member::{self, Document};
 use crate::track::english;
 
 /// How an agent let its session go.
@@ -22,7 +20,7 @@ const UNUSED: &str =
 
 impl Left {
     /// The event; who has said yes is not to believe that it was done.
-    pub(crate) fn event(self, unused_yes: bool) -> String {
+    pub(crate) fn event(self, unused_yes: bool) -> Document {
         let (code, says) = match self {
             Self::Dropped => {
                 ("AGENT_LEFT", "The agent stopped in the middle of its work; its session was ended.")
@@ -33,7 +31,7 @@ impl Left {
             }
         };
         let says = if unused_yes { format!("{says} {UNUSED}") } else { says.to_owned() };
-        object(|out| {
+        member::object(|out| {
             let members = [
                 ("type", "aaep:agent.session.errored"),
                 ("error_category", "unknown"),

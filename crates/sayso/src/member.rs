@@ -2,28 +2,50 @@
 
 use std::time::Duration;
 
-use seal::json::{Kind, Tape, Value, Writer};
+use seal::json::{Kind, Scribe, Tape, Value};
 
 use crate::redact::Cleaner;
 
-pub(crate) fn text(out: &mut Writer, name: &str, text: &str) {
+/// A JSON object and its tape, so that a hub in this process does not read it.
+pub(crate) type Document = Box<Scribe>;
+
+/// Most events have no more bytes.
+const USUAL: usize = 384;
+
+/// Writes an object whose members `members` writes.
+pub(crate) fn object(members: impl FnOnce(&mut Scribe)) -> Document {
+    let mut out = Box::new(Scribe::with_capacity(USUAL));
+    out.object(members);
+    out
+}
+
+/// The members of an object that was written already.
+pub(crate) fn copied(out: &mut Scribe, object: &Scribe) {
+    let Ok(doc) = object.doc() else { return };
+    for (name, value) in doc.root().members() {
+        out.copy_key(&name);
+        out.copy(&value);
+    }
+}
+
+pub(crate) fn text(out: &mut Scribe, name: &str, text: &str) {
     out.key(name).text(text);
 }
 
-pub(crate) fn all(out: &mut Writer, members: &[(&str, &str)]) {
+pub(crate) fn all(out: &mut Scribe, members: &[(&str, &str)]) {
     for (name, value) in members {
         text(out, name, value);
     }
 }
 
-pub(crate) fn optional_text(out: &mut Writer, name: &str, value: Option<&str>) {
+pub(crate) fn optional_text(out: &mut Scribe, name: &str, value: Option<&str>) {
     if let Some(value) = value {
         text(out, name, value);
     }
 }
 
 /// A list of texts, if it is not empty.
-pub(crate) fn texts<'t>(out: &mut Writer, name: &str, texts: impl IntoIterator<Item = &'t str>) {
+pub(crate) fn texts<'t>(out: &mut Scribe, name: &str, texts: impl IntoIterator<Item = &'t str>) {
     let mut texts = texts.into_iter().peekable();
     if texts.peek().is_some() {
         out.key(name).array(|out| texts.for_each(|text| out.text(text)));
@@ -31,22 +53,22 @@ pub(crate) fn texts<'t>(out: &mut Writer, name: &str, texts: impl IntoIterator<I
 }
 
 /// A count; what does not fit is written as the largest that does.
-pub(crate) fn count(out: &mut Writer, name: &str, count: u64) {
+pub(crate) fn count(out: &mut Scribe, name: &str, count: u64) {
     out.key(name).integer(i64::try_from(count).unwrap_or(i64::MAX));
 }
 
-pub(crate) fn millis(out: &mut Writer, name: &str, duration: Duration) {
+pub(crate) fn millis(out: &mut Scribe, name: &str, duration: Duration) {
     count(out, name, u64::try_from(duration.as_millis()).unwrap_or(u64::MAX));
 }
 
-pub(crate) fn optional_millis(out: &mut Writer, name: &str, duration: Option<Duration>) {
+pub(crate) fn optional_millis(out: &mut Scribe, name: &str, duration: Option<Duration>) {
     if let Some(duration) = duration {
         millis(out, name, duration);
     }
 }
 
 /// A JSON value, with the secrets taken out of its texts.
-pub(crate) fn json(out: &mut Writer, name: &str, json: &str, cleaner: &Cleaner) {
+pub(crate) fn json(out: &mut Scribe, name: &str, json: &str, cleaner: &Cleaner) {
     out.key(name);
     match Tape::default().read(json) {
         Ok(doc) => copy(doc.root(), cleaner, out),
@@ -54,7 +76,7 @@ pub(crate) fn json(out: &mut Writer, name: &str, json: &str, cleaner: &Cleaner) 
     }
 }
 
-fn copy(value: Value<'_>, cleaner: &Cleaner, out: &mut Writer) {
+fn copy(value: Value<'_>, cleaner: &Cleaner, out: &mut Scribe) {
     match value.kind() {
         Kind::Object => {
             out.open_object();
@@ -71,7 +93,7 @@ fn copy(value: Value<'_>, cleaner: &Cleaner, out: &mut Writer) {
         }
         _ => match value.text() {
             Some(text) => out.text(&cleaner.clean(&text)),
-            None => out.raw(value.source()),
+            None => out.copy(&value),
         },
     }
 }

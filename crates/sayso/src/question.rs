@@ -3,13 +3,14 @@
 use std::time::Duration;
 
 use aaep::message::Response;
-use seal::json::{Writer, object};
+use seal::json::Scribe;
 
 use crate::consent::By;
 use crate::error::{Error, Stop};
 use crate::line::{Outcome, Status};
-use crate::member;
+use crate::member::{self, Document};
 use crate::redact::Cleaner;
+use crate::session::Rendered;
 use crate::words::{Words, variant};
 
 /// A question for what was meant (§4.4.2).
@@ -82,8 +83,8 @@ impl Question {
         within(time: Duration) => timeout = time;
     }
 
-    pub(crate) fn body(&self, cleaner: &Cleaner) -> String {
-        object(|out| {
+    pub(crate) fn body(&self, cleaner: &Cleaner, options: &Rendered) -> Document {
+        member::object(|out| {
             let question = self.says.cleaned(cleaner);
             question.write_as(out, "question");
             question.write(out);
@@ -98,13 +99,14 @@ impl Question {
                     self.write_choices(out, cleaner, &variant("choices", tag), |label| label.to(tag));
                 }
             }
+            options.write_members(out);
         })
     }
 
     /// The choices in one language, if all of them are in it.
     fn write_choices(
         &self,
-        out: &mut Writer,
+        out: &mut Scribe,
         cleaner: &Cleaner,
         name: &str,
         to: impl Fn(&Words) -> Option<&str>,

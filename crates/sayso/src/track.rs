@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use aaep::event::State;
 use aaep::{ReplyToken, SessionId, ToolCallId};
-use seal::json::Writer;
+use seal::json::Scribe;
 
 use crate::left::Left;
 use crate::line::Call;
-use crate::member;
+use crate::member::{self, Document};
 use crate::redact::{Cleaner, Held};
 use crate::utf8::Cut;
 
@@ -18,21 +18,21 @@ use crate::utf8::Cut;
 #[derive(Debug)]
 pub(crate) enum Intent {
     /// It is in another state. While a person is asked, `instead` is said: the state is that of waiting.
-    State { to: State, event: String, instead: String },
+    State { to: State, event: Document, instead: Document },
     /// An event that changes nothing here.
-    Event(String),
+    Event(Document),
     /// A tool is about to run; whether a yes is used for it.
-    Invoke { call: ToolCallId, tool: String, event: String, spends: bool },
+    Invoke { call: ToolCallId, tool: String, event: Document, spends: bool },
     /// A tool has ended.
-    Complete { call: ToolCallId, event: String },
+    Complete { call: ToolCallId, event: Document },
     /// Text of the model, its form where that is not the usual one, and whether that was all.
     Output { text: Piece, form: Option<Arc<OutputForm>>, complete: bool },
     /// A question.
-    Ask { body: String, clarify: bool },
+    Ask { body: Document, clarify: bool },
     /// Nobody waits for the answer to a question.
     Withdraw { token: ReplyToken },
     /// Somebody else must go on.
-    HandOff(String),
+    HandOff(Document),
     /// The session's last event. `why` is said for the tools that are still open.
     End { last: Last, why: &'static str },
 }
@@ -41,7 +41,7 @@ pub(crate) enum Intent {
 #[derive(Debug)]
 pub(crate) enum Last {
     /// In its agent's words.
-    Said(String),
+    Said(Document),
     /// Its agent has let it go.
     Left(Left),
 }
@@ -53,14 +53,14 @@ impl Intent {
     /// How many bytes it has, about.
     pub(crate) fn len(&self) -> usize {
         match self {
-            Self::State { event, instead, .. } => event.len().max(instead.len()),
+            Self::State { event, instead, .. } => event.source().len().max(instead.source().len()),
             Self::Event(event)
             | Self::HandOff(event)
             | Self::Invoke { event, .. }
             | Self::Complete { event, .. }
-            | Self::End { last: Last::Said(event), .. } => event.len(),
+            | Self::End { last: Last::Said(event), .. } => event.source().len(),
             Self::End { last: Last::Left(_), .. } => 0,
-            Self::Ask { body, .. } => body.len(),
+            Self::Ask { body, .. } => body.source().len(),
             Self::Output { text: Piece::Text(text), .. } => text.len(),
             Self::Output { text: Piece::Bytes(bytes), .. } => bytes.len(),
             Self::Withdraw { token } => token.as_str().len(),
@@ -312,19 +312,21 @@ impl Track {
 
     /// A change of state, if it is in another. While a person is asked there is none: to leave `awaiting_input` is to say that
     /// it is resolved.
-    fn enter(&self, to: &State) -> Option<String> {
+    fn enter(&self, to: &State) -> Option<Document> {
         (self.asking == 0 && self.state != *to).then(|| state(to))
     }
 }
 
-fn state(to: &State) -> String {
-    format!(r#"{{"type":"aaep:agent.state.changed","urgency":"normal","to_state":"{to}"}}"#)
+fn state(to: &State) -> Document {
+    member::object(|out| {
+        out.plain("type", "aaep:agent.state.changed");
+        out.plain("urgency", "normal");
+        member::text(out, "to_state", to.as_str());
+    })
 }
 
 /// A tool that nobody waits for any more.
-pub(crate) fn left(tool: &str, call: &ToolCallId, why: &str) -> String {
-    let mut out = Writer::default();
-    out.open_object();
+pub(crate) fn left(tool: &str, call: &ToolCallId, why: &str) -> Document {
     let members = [
         ("type", "aaep:agent.tool.completed"),
         ("urgency", "normal"),
@@ -334,14 +336,13 @@ pub(crate) fn left(tool: &str, call: &ToolCallId, why: &str) -> String {
         ("summary_normal", why),
         ("error_message", why),
     ];
-    member::all(&mut out, &members);
-    english(&mut out);
-    out.close_object();
-    out.finish()
+    member::object(|out| {
+        member::all(out, &members);
+        english(out);
+    })
 }
 
 /// What the library itself says is in English.
-pub(crate) fn english(out: &mut Writer) {
-    out.key("localization_hints");
-    out.raw(r#"{"primary_language":"en"}"#);
+pub(crate) fn english(out: &mut Scribe) {
+    out.key("localization_hints").object(|out| out.plain("primary_language", "en"));
 }

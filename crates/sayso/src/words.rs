@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use seal::json::Writer;
+use seal::json::Scribe;
 
 use crate::redact::Cleaner;
 
@@ -70,13 +70,13 @@ impl Words {
     }
 
     /// The three summaries, without secrets.
-    pub(crate) fn write(&self, out: &mut Writer, cleaner: &Cleaner) {
+    pub(crate) fn write(&self, out: &mut Scribe, cleaner: &Cleaner) {
         self.cleaned(cleaner).write(out);
     }
 
     /// The normal words of something else that belongs to these, as a member of this name. What is given in one language only
     /// is the same in all languages of these words: without it, none of them would be whole.
-    pub(crate) fn write_beside(&self, out: &mut Writer, cleaner: &Cleaner, name: &str, other: &Self) {
+    pub(crate) fn write_beside(&self, out: &mut Scribe, cleaner: &Cleaner, name: &str, other: &Self) {
         if !other.others.is_empty() {
             return other.cleaned(cleaner).write_as(out, name);
         }
@@ -90,7 +90,7 @@ impl Words {
     /// The same, if there is something else.
     pub(crate) fn write_beside_optional(
         &self,
-        out: &mut Writer,
+        out: &mut Scribe,
         cleaner: &Cleaner,
         name: &str,
         other: Option<&Self>,
@@ -169,7 +169,7 @@ pub(crate) struct Clean<'w> {
 
 impl Clean<'_> {
     /// The three summaries.
-    pub(crate) fn write(&self, out: &mut Writer) {
+    pub(crate) fn write(&self, out: &mut Scribe) {
         if self.terse.is_some() {
             self.write_each(out, "summary_terse", |words| words.terse.as_ref().unwrap_or(&words.normal));
         }
@@ -182,11 +182,11 @@ impl Clean<'_> {
     }
 
     /// The normal words as a member of this name.
-    pub(crate) fn write_as(&self, out: &mut Writer, name: &str) {
+    pub(crate) fn write_as(&self, out: &mut Scribe, name: &str) {
         self.write_each(out, name, |words| &words.normal);
     }
 
-    fn write_each<'c>(&'c self, out: &mut Writer, name: &str, of: impl Fn(&'c Self) -> &'c str) {
+    fn write_each<'c>(&'c self, out: &mut Scribe, name: &str, of: impl Fn(&'c Self) -> &'c str) {
         out.key(name).text(of(self));
         for (tag, other) in &self.others {
             out.key(&variant(name, tag)).text(of(other));

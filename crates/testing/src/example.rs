@@ -26,7 +26,7 @@ macro_rules! example {
     };
 }
 
-/// Runs an example like [`example!`], at a hub where somebody listens and says yes; see [`person!`].
+/// Runs an example like [`example!`], at a hub where somebody listens and says yes; see `person!`.
 #[macro_export]
 macro_rules! heard {
     ($hub:ident, $session:ident, { $($body:tt)* }) => {{

@@ -16,7 +16,7 @@ use super::ask::broken;
 use super::told::{self, OwnEvent};
 use super::{After, Core, Heard, TurnContext, Write};
 use crate::Principal;
-use crate::command::{LimitReached, Malformed, Output, Reply};
+use crate::command::{LimitReached, Malformed, Output, Reply, RequestBody};
 use crate::compose::{self, SaysoExtension, Stamp};
 use crate::delivery::{Frame, Part};
 use crate::watch::Note;
@@ -27,12 +27,14 @@ impl Core {
         &mut self,
         who: &Principal,
         session: &SessionId,
-        events: &[String],
+        events: &[RequestBody],
         key: Option<&str>,
         context: &TurnContext,
     ) -> Reply {
-        let keyed =
-            key.map(|key| (key, Digest::of_all([session.as_str().as_bytes(), events.join("\n").as_bytes()])));
+        let keyed = key.map(|key| {
+            let events = events.iter().map(RequestBody::source).collect::<Vec<_>>().join("\n");
+            (key, Digest::of_all([session.as_str().as_bytes(), events.as_bytes()]))
+        });
         // Before the session is looked for: what was asked may have ended it.
         if let Some(answer) = self.remembered(who, keyed.as_ref()) {
             return answer;
@@ -62,14 +64,14 @@ impl Core {
         context: &TurnContext,
     ) -> Result<Vec<Arc<str>>, Reply> {
         let (count, by_agent) = match &events {
-            Events::FromAgent(texts) => (texts.len(), true),
+            Events::FromAgent(bodies) => (bodies.len(), true),
             Events::Own(events) => (events.len(), false),
         };
         let mut savepoint = self.savepoint(count > 1);
         let mut ids = Vec::with_capacity(count);
         let staged = match events {
-            Events::FromAgent(texts) => texts.iter().try_for_each(|text| {
-                ids.push(self.emit_text(session, text, &mut savepoint, context)?);
+            Events::FromAgent(bodies) => bodies.iter().try_for_each(|body| {
+                ids.push(self.emit_body(session, body, &mut savepoint, context)?);
                 Ok::<(), Reply>(())
             }),
             Events::Own(events) => events.into_iter().try_for_each(|event| {
@@ -143,15 +145,15 @@ impl Core {
     }
 
     /// Stages one event that an agent has said.
-    fn emit_text(
+    fn emit_body(
         &mut self,
         session: &SessionId,
-        text: &str,
+        body: &RequestBody,
         savepoint: &mut Savepoint,
         context: &TurnContext,
     ) -> Result<Arc<str>, Reply> {
         let mut tape = std::mem::take(&mut self.room.said);
-        let doc = tape.read(text)?;
+        let doc = body.doc(&mut tape)?;
         let id = if let Some(in_hubs_words) = told::state_without_words(&doc, &mut self.room) {
             self.emit_own(session, in_hubs_words, Some(savepoint), context)?
         } else {
@@ -351,7 +353,7 @@ impl Core {
 /// Events of one request, without their envelopes.
 pub(super) enum Events<'e> {
     /// What an agent says, as it came.
-    FromAgent(&'e [String]),
+    FromAgent(&'e [RequestBody]),
     /// What the hub writes itself.
     Own(Vec<OwnEvent>),
 }

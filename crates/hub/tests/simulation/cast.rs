@@ -261,10 +261,11 @@ impl World {
                 if !self.chance.one_in(3) {
                     events.push(done);
                 }
+                let events = events.into_iter().map(Into::into).collect();
                 self.ask(&who, Command::Publish { session: id(&session), events, key }, Purpose::Publish);
             }
             _ => {
-                let events = self.some_events();
+                let events = self.some_events().into_iter().map(Into::into).collect();
                 self.ask(&who, Command::Publish { session: id(&session), events, key }, Purpose::Publish);
             }
         }

@@ -271,7 +271,7 @@ impl Stage {
     }
 
     pub(crate) fn publish(&mut self, who: &Principal, session: &str, events: &[&str]) -> Reply {
-        let events = events.iter().map(|event| (*event).to_owned()).collect();
+        let events = events.iter().map(|event| (*event).into()).collect();
         self.ask_hub(who, Command::Publish { session: id(session), events, key: None })
     }
 

@@ -6,15 +6,15 @@ use std::time::Duration;
 use aaep::SessionId;
 use aaep::event::{Decision, Reversibility};
 use seal::Digest;
-use seal::json::Writer;
+use seal::json::Scribe;
 
 use super::{Answer, By, Granted, Refused};
 use crate::argument::Bound;
 use crate::error::{Error, Malformed, Source, Stop};
 use crate::line::{Outcome, Status};
-use crate::member;
+use crate::member::{self, Document};
 use crate::redact::Cleaner;
-use crate::session::{CallDetails, call_details};
+use crate::session::{CallDetails, Rendered, call_details};
 use crate::words::Words;
 
 /// How much harm an action could do (§4.3.1).
@@ -142,9 +142,9 @@ impl Action {
     }
 
     /// The question as the hub takes it.
-    pub(crate) fn body(&self, cleaner: &Cleaner) -> Result<String, Error> {
+    pub(crate) fn body(&self, cleaner: &Cleaner, options: &Rendered) -> Result<Document, Error> {
         self.digest()?;
-        let mut out = Writer::default();
+        let mut out = Document::default();
         out.open_object();
         let (action, consequence) = (self.says.cleaned(cleaner), self.consequence.cleaned(cleaner));
         action.write_as(&mut out, "action");
@@ -163,12 +163,13 @@ impl Action {
         member::optional_text(&mut out, "reversibility", reversibility.map(Reversibility::as_str));
         member::text(&mut out, "tool", &self.tool);
         out.key("arguments").raw(&self.arguments);
+        options.write_members(&mut out);
         out.close_object();
-        Ok(out.finish())
+        Ok(out)
     }
 
     /// Writes the members of `tool.invoked` that spend the yes to it.
-    pub(crate) fn write_call(&self, out: &mut Writer, cleaner: &Cleaner) {
+    pub(crate) fn write_call(&self, out: &mut Scribe, cleaner: &Cleaner) {
         out.key("arguments").raw(&self.arguments);
         self.details.write(out, cleaner, &self.says.in_one_length(), self.is_irreversible());
     }
@@ -193,7 +194,7 @@ impl fmt::Debug for Action {
     }
 }
 
-pub(crate) fn danger(out: &mut Writer, risk: Risk, irreversible: bool) {
+pub(crate) fn danger(out: &mut Scribe, risk: Risk, irreversible: bool) {
     member::text(out, "risk_level", risk.word());
     out.key("irreversible").boolean(irreversible);
 }

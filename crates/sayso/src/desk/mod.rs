@@ -31,6 +31,7 @@ pub(crate) use thread::run;
 use crate::error::{Error, Stop};
 use crate::left::Left;
 use crate::line::Reply;
+use crate::member::Document;
 use crate::redact::Cleaner;
 use crate::track::{Intent, Last};
 
@@ -42,7 +43,7 @@ type StartReply = oneshot::Sender<Result<Started, Error>>;
 /// What the desk is asked for.
 pub(crate) enum Order {
     /// Starts a session.
-    Start { body: String, cleaner: Cleaner, reply: StartReply },
+    Start { body: Document, cleaner: Cleaner, reply: StartReply },
     /// Says something in a session.
     Do { session: SessionId, intent: Intent, reply: Option<ReplySender> },
     /// Takes back what is asked in a session and nobody waits for.

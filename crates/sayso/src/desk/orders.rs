@@ -8,6 +8,7 @@ use tokio::sync::{mpsc, oneshot};
 use super::{Order, Started};
 use crate::error::{Error, TooMuch, Unreachable};
 use crate::line::Reply;
+use crate::member::Document;
 use crate::redact::Cleaner;
 use crate::track::Intent;
 
@@ -62,8 +63,8 @@ impl Orders {
         answer.await.unwrap_or_else(|_| Err(gone()))
     }
 
-    pub(crate) async fn start(&self, body: String, cleaner: Cleaner) -> Result<Started, Error> {
-        fits(body.len())?;
+    pub(crate) async fn start(&self, body: Document, cleaner: Cleaner) -> Result<Started, Error> {
+        fits(body.source().len())?;
         let (reply, answer) = oneshot::channel();
         self.order(Order::Start { body, cleaner, reply });
         answer.await.unwrap_or_else(|_| Err(gone()))

@@ -12,7 +12,7 @@ use aaep::SessionId;
 use aaep::message::Response;
 use client::{Backoff, HttpClient, Message, Trust, Url, UrlError, WebSocket, WebSocketError};
 use futures_util::{SinkExt, StreamExt};
-use seal::json::{Tape, Value, Writer, object};
+use seal::json::{Scribe, Tape, Value};
 use seal::{Digest, Random, SystemRandom};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep, timeout_at};
@@ -20,7 +20,7 @@ use tokio::time::{Instant, sleep, timeout_at};
 use super::{Call, Line, Number, Outcome, Reply, Status, Told};
 use crate::consent::By;
 use crate::error::{Broken, Error, Malformed, NotStored, Source, Stop, TooMuch, Unreachable};
-use crate::member::{optional_text, text as member};
+use crate::member::{self, optional_text};
 
 /// Where a hub is, and how to be let in.
 #[derive(Clone, Debug)]
@@ -191,7 +191,8 @@ impl Talk {
         self.followed.clear();
         for (number, session) in (FOLLOWS..).zip(self.sessions.iter().flat_map(|session| [session, session]))
         {
-            let follow = rpc(number, "session.follow", |out| member(out, "session_id", session.as_str()));
+            let follow =
+                rpc(number, "session.follow", |out| member::text(out, "session_id", session.as_str()));
             self.followed.insert(number, session.clone());
             socket.send(Message::text(follow)).await?;
         }
@@ -290,18 +291,20 @@ fn said(number: Number, call: &Call, key: &str) -> String {
     };
     rpc(number, method, |out| {
         if !matches!(call, Call::Withdraw { .. }) {
-            member(out, "idempotency_key", &format!("{key}-{number}"));
+            member::text(out, "idempotency_key", &format!("{key}-{number}"));
         }
         optional_text(out, "session_id", call.session().map(SessionId::as_str));
         match call {
-            Call::Start { body } | Call::Ask { body, .. } => members(out, body),
+            Call::Start { body } | Call::Ask { body, .. } => member::copied(out, body),
             Call::Events { events, .. } => {
-                out.key("events").array(|out| events.iter().for_each(|event| out.raw(event)));
+                out.key("events").array(|out| {
+                    events.iter().filter_map(|event| event.doc().ok()).for_each(|doc| out.copy(&doc.root()));
+                });
             }
-            Call::Withdraw { token, .. } => member(out, "reply_token", token.as_str()),
+            Call::Withdraw { token, .. } => member::text(out, "reply_token", token.as_str()),
             Call::Output { output_id, text, form, complete, stays, .. } => {
-                member(out, "output_id", output_id);
-                member(out, "text", text);
+                member::text(out, "output_id", output_id);
+                member::text(out, "text", text);
                 if let Some(form) = form {
                     optional_text(out, "language", form.language.as_deref());
                     optional_text(out, "content_type", form.content_type.as_deref());
@@ -315,21 +318,14 @@ fn said(number: Number, call: &Call, key: &str) -> String {
     })
 }
 
-fn rpc(number: Number, method: &str, params: impl FnOnce(&mut Writer)) -> String {
-    object(|out| {
-        member(out, "jsonrpc", "2.0");
+fn rpc(number: Number, method: &str, params: impl FnOnce(&mut Scribe)) -> String {
+    let mut call = member::object(|out| {
+        member::text(out, "jsonrpc", "2.0");
         out.key("id").integer(i64::try_from(number).unwrap_or(i64::MAX));
-        member(out, "method", method);
+        member::text(out, "method", method);
         out.key("params").object(params);
-    })
-}
-
-/// The members of an object that this process wrote: what stands between its braces.
-fn members(out: &mut Writer, object: &str) {
-    let members = object.strip_prefix('{').and_then(|rest| rest.strip_suffix('}'));
-    if let Some(members) = members.filter(|members| !members.is_empty()) {
-        out.raw(members);
-    }
+    });
+    call.take(Some(String::new()))
 }
 
 fn notice(method: &str, params: &Value<'_>) -> Option<Told> {

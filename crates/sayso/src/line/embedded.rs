@@ -7,7 +7,7 @@ use aaep::SessionId;
 use aaep::consent::Answer;
 use aaep::event::Decision;
 use hub::Principal;
-use hub::command::{Command, EndReason, Notice, QuestionOutcome, RequestId};
+use hub::command::{Command, EndReason, Notice, QuestionOutcome, RequestBody, RequestId};
 use rustc_hash::FxHashMap;
 use wire::{Bridge, Told as Heard};
 
@@ -136,8 +136,11 @@ impl Line for Embedded {
 /// No key: in one process an answer cannot get lost on its way.
 fn command(call: Call) -> Command {
     match call {
-        Call::Start { body } => Command::Start { body: body.into(), key: None },
-        Call::Events { session, events } => Command::Publish { session, events, key: None },
+        Call::Start { body } => Command::Start { body: RequestBody::Document(body), key: None },
+        Call::Events { session, events } => {
+            let events = events.into_iter().map(RequestBody::Document).collect();
+            Command::Publish { session, events, key: None }
+        }
         Call::Output { session, output_id, text, form, complete, stays } => {
             let output_id = Some(output_id);
             let language = form.as_ref().and_then(|form| form.language.clone());
@@ -146,7 +149,7 @@ fn command(call: Call) -> Command {
         }
         Call::Withdraw { session, token } => Command::Withdraw { session, token },
         Call::Ask { session, body, clarify } => {
-            Command::Ask { session, body: body.into(), clarify, key: None }
+            Command::Ask { session, body: RequestBody::Document(body), clarify, key: None }
         }
     }
 }

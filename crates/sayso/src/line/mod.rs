@@ -17,6 +17,7 @@ use aaep::{ReplyToken, SessionId};
 
 use crate::consent::By;
 use crate::error::{Error, Stop};
+use crate::member::Document;
 use crate::track::OutputForm;
 
 /// Names a call.
@@ -43,11 +44,11 @@ pub(crate) trait Line: Send + 'static {
 #[derive(Clone, Debug)]
 pub(crate) enum Call {
     Start {
-        body: String,
+        body: Document,
     },
     Events {
         session: SessionId,
-        events: Vec<String>,
+        events: Vec<Document>,
     },
     Output {
         session: SessionId,
@@ -59,7 +60,7 @@ pub(crate) enum Call {
     },
     Ask {
         session: SessionId,
-        body: String,
+        body: Document,
         clarify: bool,
     },
     Withdraw {

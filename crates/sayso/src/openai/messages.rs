@@ -4,7 +4,6 @@ use seal::json::{Writer, object};
 
 use super::answer::Answer;
 use super::tool::Tool;
-use crate::member::text as member;
 
 /// The conversation so far, each message as JSON.
 pub(super) struct Messages(Vec<String>);
@@ -17,15 +16,15 @@ impl Messages {
 
     pub(super) fn assistant(&mut self, answer: &Answer) {
         self.0.push(object(|out| {
-            member(out, "role", "assistant");
-            member(out, "content", &answer.text);
+            out.key("role").text("assistant");
+            out.key("content").text(&answer.text);
             out.key("tool_calls").array(|out| {
                 for call in &answer.calls {
                     out.object(|out| {
-                        member(out, "id", &call.id);
+                        out.key("id").text(&call.id);
                         function(out, |out| {
-                            member(out, "name", &call.name);
-                            member(out, "arguments", &call.arguments);
+                            out.key("name").text(&call.name);
+                            out.key("arguments").text(&call.arguments);
                         });
                     });
                 }
@@ -35,15 +34,15 @@ impl Messages {
 
     pub(super) fn result(&mut self, call: &str, tells: &str) {
         self.0.push(object(|out| {
-            member(out, "role", "tool");
-            member(out, "tool_call_id", call);
-            member(out, "content", tells);
+            out.key("role").text("tool");
+            out.key("tool_call_id").text(call);
+            out.key("content").text(tells);
         }));
     }
 
     pub(super) fn body(&self, model: &str, parameters: &[(String, String)], tools: &[Tool]) -> String {
         object(|out| {
-            member(out, "model", model);
+            out.key("model").text(model);
             out.key("stream").boolean(true);
             for (name, json) in parameters {
                 out.key(name).raw(json);
@@ -56,8 +55,8 @@ impl Messages {
                 for tool in tools {
                     out.object(|out| {
                         function(out, |out| {
-                            member(out, "name", &tool.name);
-                            member(out, "description", &tool.description);
+                            out.key("name").text(&tool.name);
+                            out.key("description").text(&tool.description);
                             out.key("parameters").raw(&tool.parameters);
                         });
                     });
@@ -69,13 +68,13 @@ impl Messages {
 
 fn plain(role: &str, text: &str) -> String {
     object(|out| {
-        member(out, "role", role);
-        member(out, "content", text);
+        out.key("role").text(role);
+        out.key("content").text(text);
     })
 }
 
 /// Writes `type` and `function`, which tools and calls of tools both have.
 fn function(out: &mut Writer, members: impl FnOnce(&mut Writer)) {
-    member(out, "type", "function");
+    out.key("type").text("function");
     out.key("function").object(members);
 }

@@ -11,7 +11,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use seal::json::Writer;
+use seal::json::Scribe;
 
 use crate::desk::LONGEST;
 
@@ -98,7 +98,7 @@ impl Cleaner {
     }
 
     /// A member of an event that people hear.
-    pub(crate) fn write(&self, out: &mut Writer, name: &str, text: &str) {
+    pub(crate) fn write(&self, out: &mut Scribe, name: &str, text: &str) {
         out.key(name).text(&self.clean(text));
     }
 

@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use aaep::event::TextDirection;
 use aaep::shape::is_right_to_left;
-use seal::json::Writer;
+use seal::json::Scribe;
 
 use super::Session;
 use super::options::{EventOptions, Rendered};
 use crate::error::Error;
 use crate::hub::Hub;
-use crate::member;
+use crate::member::{self, Document};
 use crate::redact::Cleaner;
 use crate::words::Words;
 
@@ -122,8 +122,8 @@ impl SessionBuilder {
     }
 
     /// The request as the hub takes it.
-    fn body(&self, cleaner: &Cleaner, options: &Rendered) -> String {
-        let mut out = Writer::default();
+    fn body(&self, cleaner: &Cleaner, options: &Rendered) -> Document {
+        let mut out = Document::default();
         out.open_object();
         let request = Words::new(self.request.as_str());
         let words = self.words.as_ref().unwrap_or(&request);
@@ -147,10 +147,10 @@ impl SessionBuilder {
             out.close_object();
         }
         out.close_object();
-        out.finish()
+        out
     }
 
-    fn write_hints(&self, out: &mut Writer, words: &Words) {
+    fn write_hints(&self, out: &mut Scribe, words: &Words) {
         let (hints, language) = (&self.hints, self.primary_language());
         out.key("localization_hints").open_object();
         member::text(out, "primary_language", language);

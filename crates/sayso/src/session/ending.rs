@@ -1,6 +1,6 @@
 //! How a session ends: done, failed or cancelled.
 
-use seal::json::Writer;
+use seal::json::Scribe;
 
 use aaep::event::CancelledBy;
 
@@ -39,7 +39,7 @@ impl Completion {
         result_uri(uri: impl Into<String>) => result_uri = Some(uri.into());
     }
 
-    pub(super) fn write(&self, out: &mut Writer, cleaner: &Cleaner) {
+    pub(super) fn write(&self, out: &mut Scribe, cleaner: &Cleaner) {
         self.words.write(out, cleaner);
         self.words.write_beside_optional(out, cleaner, "output_summary", self.output_summary.as_ref());
         member::optional_text(out, "result_uri", self.result_uri.as_deref());
@@ -124,7 +124,7 @@ impl Failure {
         hint(hint: impl Into<Words>) => hint = Some(hint.into());
     }
 
-    pub(super) fn write(&self, out: &mut Writer, cleaner: &Cleaner) {
+    pub(super) fn write(&self, out: &mut Scribe, cleaner: &Cleaner) {
         let category = match self.cause {
             Cause::Transient => "transient",
             Cause::Permanent => "permanent",
@@ -182,7 +182,7 @@ impl Cancellation {
         partial_result(result: impl Into<Words>) => partial_result = Some(result.into());
     }
 
-    pub(super) fn write(&self, out: &mut Writer, cleaner: &Cleaner) {
+    pub(super) fn write(&self, out: &mut Scribe, cleaner: &Cleaner) {
         member::text(out, "cancelled_by", self.by.as_str());
         member::optional_text(out, "cancellation_reason", self.reason.as_deref());
         self.words.write(out, cleaner);

@@ -19,7 +19,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use aaep::event::EventType;
-use seal::json::Writer;
+use seal::json::Scribe;
 
 pub use builder::SessionBuilder;
 #[cfg_attr(not(feature = "tower"), allow(unreachable_pub, reason = "the middleware exports it"))]
@@ -37,18 +37,15 @@ use crate::consent::{Action, Answer, Granted, Refused, Risk};
 use crate::desk::{Asking, LEFT, Started};
 use crate::error::{CallError, Error, Malformed, Stop};
 use crate::line::{Outcome, Reply};
-use crate::member;
+use crate::member::{self, Document};
 use crate::question::{Clarified, Question};
 use crate::redact::Cleaner;
 use crate::track::{Intent, Last, OutputForm, Piece};
 use crate::words::Words;
-use options::Rendered;
+pub(crate) use options::Rendered;
 
 /// No more bytes of an output go to the hub at once.
 const AT_ONCE: usize = 64 * 1024;
-
-/// Most events have no more bytes.
-const USUAL: usize = 384;
 
 /// A session that is open. Every method says something to whoever listens, and returns when that holds; the changes of
 /// state that the protocol wants are said by themselves.
@@ -215,7 +212,7 @@ impl Session {
     /// # });
     /// ```
     pub async fn ask(&self, action: Action) -> Result<Answer, Error> {
-        let body = action.body(&self.cleaner)?;
+        let body = action.body(&self.cleaner, &self.options)?;
         let outcome = self.asked(body, false).await?;
         action.answered(&self.started.id, &outcome)
     }
@@ -277,7 +274,7 @@ impl Session {
     /// # });
     /// ```
     pub async fn clarify(&self, question: Question) -> Result<Clarified, Error> {
-        let body = question.body(&self.cleaner);
+        let body = question.body(&self.cleaner, &self.options);
         let outcome = self.asked(body, true).await?;
         Clarified::of(outcome)
     }
@@ -285,7 +282,7 @@ impl Session {
     /// Asks that somebody else goes on. The session is still to be ended.
     pub async fn hand_off(&self, hand_off: HandOff) -> Result<(), Error> {
         let context = hand_off.context()?;
-        let write = |out: &mut Writer| hand_off.write(out, context.as_deref(), &self.cleaner);
+        let write = |out: &mut Scribe| hand_off.write(out, context.as_deref(), &self.cleaner);
         let event = self.event("aaep:agent.handoff.requested", write);
         self.say(Intent::HandOff(event)).await.map(drop)
     }
@@ -337,14 +334,12 @@ impl Session {
         stop.wait_for(Option::is_some).await.ok().and_then(|stop| *stop).unwrap_or(Stop::Other)
     }
 
-    fn event(&self, kind: &str, payload: impl FnOnce(&mut Writer)) -> String {
-        let mut out = Writer::with_capacity(USUAL);
-        out.open_object();
-        out.plain("type", kind);
-        self.options.write(EventType::of(kind).is_critical(), &mut out);
-        payload(&mut out);
-        out.close_object();
-        out.finish()
+    fn event(&self, kind: &str, payload: impl FnOnce(&mut Scribe)) -> Document {
+        member::object(|out| {
+            out.plain("type", kind);
+            self.options.write(EventType::of(kind).is_critical(), out);
+            payload(out);
+        })
     }
 
     async fn say(&self, intent: Intent) -> Result<Reply, Error> {
@@ -358,9 +353,8 @@ impl Session {
         }
     }
 
-    async fn asked(&self, body: String, clarify: bool) -> Result<Outcome, Error> {
+    async fn asked(&self, body: Document, clarify: bool) -> Result<Outcome, Error> {
         let asking = Asking(&self.started);
-        let body = self.options.add_to(body);
         let outcome = self.say(Intent::Ask { body, clarify }).await;
         // There is nothing to take back.
         std::mem::forget(asking);
@@ -370,7 +364,7 @@ impl Session {
         }
     }
 
-    async fn end(mut self, event: String) -> Result<(), Error> {
+    async fn end(mut self, event: Document) -> Result<(), Error> {
         // Ordered before it is awaited: a future that is dropped from here on takes nothing back.
         self.started.ended = true;
         self.say(Intent::End { last: Last::Said(event), why: LEFT }).await.map(drop)

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use aaep::event::{CORE_CONTEXT, Urgency, Verbosity};
-use seal::json::Writer;
+use seal::json::Scribe;
 
 use crate::argument::Bound;
 use crate::error::Error;
@@ -68,7 +68,8 @@ impl EventOptions {
     }
 
     pub(crate) fn render(self, cleaner: &Cleaner) -> Result<Rendered, Error> {
-        let mut out = Writer::default();
+        let mut out = Scribe::default();
+        out.open_object();
         if !self.extensions.is_empty() {
             let contexts = self.extensions.iter().map(|extension| extension.context.as_str());
             member::texts(&mut out, "@context", std::iter::once(CORE_CONTEXT).chain(contexts));
@@ -82,7 +83,8 @@ impl EventOptions {
             }
             out.close_object();
         }
-        Ok(Rendered { urgency: self.urgency, members: out.finish().into() })
+        out.close_object();
+        Ok(Rendered { urgency: self.urgency, members: Arc::new(out) })
     }
 }
 
@@ -90,28 +92,21 @@ impl EventOptions {
 #[derive(Clone, Debug)]
 pub(crate) struct Rendered {
     urgency: Option<Urgency>,
-    members: Arc<str>,
+    /// An object.
+    members: Arc<Scribe>,
 }
 
 impl Rendered {
     /// Writes the members. An event that the protocol makes critical has its urgency from the hub.
-    pub(crate) fn write(&self, is_critical: bool, out: &mut Writer) {
+    pub(crate) fn write(&self, is_critical: bool, out: &mut Scribe) {
         if !is_critical {
             out.plain("urgency", self.urgency.as_ref().map_or("normal", Urgency::as_str));
         }
-        if !self.members.is_empty() {
-            out.raw(&self.members);
-        }
+        self.write_members(out);
     }
 
-    /// Adds the members to an object that has some already and becomes a critical event.
-    pub(crate) fn add_to(&self, mut object: String) -> String {
-        if !self.members.is_empty() {
-            object.pop();
-            for part in [",", &self.members, "}"] {
-                object.push_str(part);
-            }
-        }
-        object
+    /// Writes all members but the urgency.
+    pub(crate) fn write_members(&self, out: &mut Scribe) {
+        member::copied(out, &self.members);
     }
 }

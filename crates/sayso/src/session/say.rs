@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
-use seal::json::Writer;
+use seal::json::Scribe;
 
 use crate::argument::Bound;
 use crate::consent::Risk;
@@ -45,8 +45,8 @@ impl Progress {
         eta(eta: Duration) => eta = Some(eta);
     }
 
-    pub(super) fn write(&self, out: &mut Writer, cleaner: &Cleaner) {
-        let numbers = |out: &mut Writer| {
+    pub(super) fn write(&self, out: &mut Scribe, cleaner: &Cleaner) {
+        let numbers = |out: &mut Scribe| {
             if let Some(percent) = self.percent {
                 out.key("percent").number(percent);
             }
@@ -63,8 +63,8 @@ impl Progress {
 /// How far the work has come, in numbers and in words.
 pub(super) fn progress(
     words: &Clean<'_>,
-    numbers: impl FnOnce(&mut Writer),
-    out: &mut Writer,
+    numbers: impl FnOnce(&mut Scribe),
+    out: &mut Scribe,
     cleaner: &Cleaner,
 ) {
     out.key("progress").open_object();
@@ -139,7 +139,7 @@ impl HandOff {
         self.context.clone().map(Bound::finish).transpose()
     }
 
-    pub(super) fn write(&self, out: &mut Writer, context: Option<&str>, cleaner: &Cleaner) {
+    pub(super) fn write(&self, out: &mut Scribe, context: Option<&str>, cleaner: &Cleaner) {
         let target = match self.target {
             Target::Human => "human",
             Target::SpecialistAgent => "specialist_agent",

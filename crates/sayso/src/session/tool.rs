@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use aaep::ToolCallId;
-use seal::json::Writer;
+use seal::json::Scribe;
 
 use super::Session;
 use super::say::short;
@@ -55,7 +55,7 @@ impl CallDetails {
     }
 
     /// Writes them; `default` stands for words that are not there.
-    pub(crate) fn write(&self, out: &mut Writer, cleaner: &Cleaner, default: &Words, is_irreversible: bool) {
+    pub(crate) fn write(&self, out: &mut Scribe, cleaner: &Cleaner, default: &Words, is_irreversible: bool) {
         danger(out, self.risk, is_irreversible);
         let words = self.words.as_ref().unwrap_or(default);
         words.write(out, cleaner);
@@ -105,7 +105,7 @@ impl<'s> Call<'s> {
     /// Says that the tool runs from now on.
     pub async fn start(self) -> Result<Tool<'s>, Error> {
         let default = Words::new(format!("{}.", human(&self.tool)));
-        let write = |out: &mut Writer| self.details.write(out, &self.session.cleaner, &default, false);
+        let write = |out: &mut Scribe| self.details.write(out, &self.session.cleaner, &default, false);
         Tool::open(self.session, self.tool, write, false).await
     }
 
@@ -151,7 +151,7 @@ impl<'s> Tool<'s> {
     pub(super) async fn open(
         session: &'s Session,
         tool: String,
-        payload: impl FnOnce(&mut Writer),
+        payload: impl FnOnce(&mut Scribe),
         spends: bool,
     ) -> Result<Self, Error> {
         let call = ToolCallId::numbered(session.calls.fetch_add(1, Ordering::Relaxed) + 1);

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::node::{BIG, Doc, ESCAPED, HUGE, Kind, LONE, Marks, Node, TRUE, WIDE};
 use super::read::{MAX_DEPTH, Problem, Reader, SyntaxError, Tape, note_key};
-use super::write::quote_short;
+use super::write::{quote_short, write_number};
 use super::{Value, plain_run};
 
 /// A text that has been read, and is kept with its tape.
@@ -42,6 +42,9 @@ impl Kept {
     }
 }
 
+/// A name or value of an event has about so many bytes.
+const BYTES_PER_NODE: usize = 16;
+
 /// Writes one JSON text and its tape. Commas come by themselves; brackets are the caller's to match.
 ///
 /// [`Scribe::doc`] is the same as if a [`Tape`] had read [`Scribe::source`], at a fraction of the cost: what is copied from
@@ -75,6 +78,12 @@ pub struct Scribe {
 
 #[allow(clippy::cast_possible_truncation, reason = "`doc` refuses what is longer than 4 GiB")]
 impl Scribe {
+    /// One that has room for so many bytes.
+    pub fn with_capacity(bytes: usize) -> Self {
+        let (out, nodes) = (String::with_capacity(bytes), Vec::with_capacity(bytes / BYTES_PER_NODE));
+        Self { out, nodes, ..Self::default() }
+    }
+
     /// Begins anew, in the room of what was written before.
     pub fn clear(&mut self) {
         self.out.clear();
@@ -193,13 +202,28 @@ impl Scribe {
         self.close(']');
     }
 
+    /// Writes an object whose members `members` writes.
+    pub fn object(&mut self, members: impl FnOnce(&mut Self)) {
+        self.open_object();
+        members(self);
+        self.close_object();
+    }
+
+    /// Writes an array whose items `items` writes.
+    pub fn array(&mut self, items: impl FnOnce(&mut Self)) {
+        self.open_array();
+        items(self);
+        self.close_array();
+    }
+
     /// A member's name; its value comes next.
-    pub fn key(&mut self, name: &str) {
+    pub fn key(&mut self, name: &str) -> &mut Self {
         self.separate();
         self.quote(name);
         self.note();
         self.out.push(':');
         self.comma = false;
+        self
     }
 
     /// A member's name that is printable ASCII with nothing in it that would have to be escaped; its value comes next.
@@ -220,7 +244,10 @@ impl Scribe {
 
     /// The name of a member of another document.
     pub fn copy_key(&mut self, key: &Value<'_>) {
-        let Some(name) = key.plain_text() else { return self.key(&key.text().unwrap_or_default()) };
+        let Some(name) = key.plain_text() else {
+            self.key(&key.text().unwrap_or_default());
+            return;
+        };
         self.separate();
         self.name(name, key.node().flags);
     }
@@ -247,6 +274,13 @@ impl Scribe {
         let is_big = value.unsigned_abs() > 1 << 53;
         self.marks.big_integer |= is_big;
         self.push(Kind::Number, start, self.out.len(), if is_big { BIG } else { 0 });
+    }
+
+    /// A number, written as [`Writer::number`](super::Writer::number) does.
+    pub fn number(&mut self, value: f64) {
+        let mut text = String::new();
+        write_number(&mut text, value);
+        self.raw(&text);
     }
 
     /// A member whose name and text are printable ASCII, with nothing in them that would have to be escaped.

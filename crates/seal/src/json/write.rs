@@ -176,13 +176,7 @@ impl Writer {
     /// A number; integral values are written without a fraction (C-A19), those that JSON cannot say as `null`.
     pub fn number(&mut self, value: f64) {
         self.separate();
-        if !value.is_finite() {
-            self.out.push_str("null");
-        } else if value.fract() == 0.0 && value.abs() < 9_007_199_254_740_992.0 {
-            let _ = write!(self.out, "{value:.0}");
-        } else {
-            let _ = write!(self.out, "{value:?}");
-        }
+        write_number(&mut self.out, value);
     }
 
     /// A value that is JSON already.
@@ -194,6 +188,16 @@ impl Writer {
     fn quote(&mut self, text: &str) {
         quote_short(&mut self.out, text);
     }
+}
+
+pub(super) fn write_number(out: &mut String, value: f64) {
+    let _ = if !value.is_finite() {
+        out.write_str("null")
+    } else if value.fract() == 0.0 && value.abs() < 9_007_199_254_740_992.0 {
+        write!(out, "{value:.0}")
+    } else {
+        write!(out, "{value:?}")
+    };
 }
 
 /// Writes a string with the short escapes that people know.

@@ -115,11 +115,16 @@ impl<'d> Params<'d> {
         }
     }
 
-    fn events(&self) -> Result<Vec<String>, Fault> {
+    fn events(&self) -> Result<Vec<RequestBody>, Fault> {
+        let document = |event: Value<'_>| {
+            let mut document = Box::<Scribe>::default();
+            document.copy(&event);
+            RequestBody::Document(document)
+        };
         match (self.member("event"), self.member("events")) {
-            (Some(event), None) => Ok(vec![event.source().to_owned()]),
+            (Some(event), None) => Ok(vec![document(event)]),
             (None, Some(events)) if events.kind() == Kind::Array => {
-                Ok(events.items().map(|event| event.source().to_owned()).collect())
+                Ok(events.items().map(document).collect())
             }
             (None, Some(_)) => Err(wrong("events", "a list")),
             _ => Err(Fault::params("Either event or events says what happened.")),

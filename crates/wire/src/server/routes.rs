@@ -107,8 +107,8 @@ async fn routed(server: &Server, head: &Head, body: Vec<u8>, peer: IpAddr) -> Re
             none(head)?;
             let (text, session) = (text(body)?, session_id(session)?);
             let many = head.media_type().as_deref() == Some("application/x-ndjson");
-            let lines = || text.lines().filter(|line| !line.trim().is_empty()).map(str::to_owned).collect();
-            let events = if many { lines() } else { vec![text.clone()] };
+            let lines = || text.lines().filter(|line| !line.trim().is_empty()).map(Into::into).collect();
+            let events = if many { lines() } else { vec![text.into()] };
             (Command::Publish { session, events, key }, Status::Ok)
         }
         (Method::Post, ["agent", "v1", "sessions", session, "output"]) => {
