@@ -25,7 +25,8 @@ const USAGE: &str = "usage: cargo xtask COMMAND
 
   test                 everything: set-up, format, clippy, documentation, all tests, published clients, speech, the page in a browser
                        and with a screen reader, conformance table, switched-off rules, fuzzing
-  test quick           format, clippy, unit, property and integration tests; no browser, no sound, no fuzzing
+  test quick           format, clippy, unit, property and integration tests; no examples
+                       of the documentation, no browser, no sound, no fuzzing
   setup                brings what the tests use to the newest version that this machine's sources offer, and prints the versions
   doc                  documents the whole workspace, and takes no warning
   conformance [check]  writes docs/conformance.md, or says whether it is stale
@@ -109,19 +110,19 @@ fn main() -> ExitCode {
     plan.run()
 }
 
-/// Everything. Tests and the stages that wait in real time begin as soon as all is built, and run beside the other compilations:
-/// neither keeps the processors busy alone.
+/// Runs every stage. Tests and stages in real time start after the build and run beside the remaining compilation, because none of
+/// them uses all processors alone.
 fn test(plan: &mut Plan<'_>) {
     plan.add("packages", Lane::RealTime, &[], setup::packages);
     plan.add("page", Lane::RealTime, &[], page::run);
     plan.add("browser", Lane::RealTime, &["build"], browser::run);
-    plan.add("web subscriber", Lane::RealTime, &["build"], interop::web_subscriber);
     plan.add("hear", Lane::RealTime, &["build"], hear::check);
-    plan.add("interop", Lane::RealTime, &["build"], interop::run);
     plan.add("speech", Lane::RealTime, &["build"], speech::run);
 
     tests(plan);
     rules(plan, 1);
+    plan.add("web subscriber", Lane::Test, &["build", "packages"], interop::web_subscriber);
+    plan.add("interop", Lane::Test, &["build", "packages"], interop::run);
 
     plan.add("toolchain", Lane::Compile, &[], setup::toolchain);
     plan.cargo("format", &["toolchain"], &FORMAT);

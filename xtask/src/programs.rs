@@ -1,6 +1,6 @@
 //! The test programs and the binary, built once and with all features, so that every stage runs the same files.
 //!
-//! Test programs are run here and not by `cargo test`, which would wait until no other stage compiles, and run one at a time.
+//! xtask runs the test programs itself, because `cargo test` would wait for cargo's build lock and run them one at a time.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 
 use seal::json::{Tape, Value};
 
-use crate::stage::{self, Log, in_parallel, printed, processors, root};
+use crate::stage::{self, Log, in_parallel, printed, root};
 
 /// What every build has in common: a build with other features would compile most of the workspace again.
 const BUILD: [&str; 6] = [
@@ -20,8 +20,9 @@ const BUILD: [&str; 6] = [
     "--message-format=json-render-diagnostics",
 ];
 
-/// Most integration tests wait for another process: the suite over every wire takes a third of the time with more threads.
-const THREADS_PER_PROCESSOR: usize = 4;
+/// Most integration tests wait for another process: on two processors the `wires` suite takes a third of the time that it takes with
+/// two threads.
+const THREADS_PER_PROGRAM: &str = "--test-threads=8";
 
 static ALL: OnceLock<Vec<Program>> = OnceLock::new();
 
@@ -37,7 +38,7 @@ struct Program {
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Kind {
     /// A binary or an example.
-    Ordinary,
+    Executable,
     UnitTests,
     IntegrationTests,
 }
@@ -49,12 +50,15 @@ pub(crate) fn build(log: &Log) -> Result<(), String> {
     Ok(())
 }
 
-/// Runs all test programs of the workspace, as many at a time as there are processors.
+/// Runs all test programs, one per processor at a time.
 pub(crate) fn run_tests(log: &Log) -> Result<(), String> {
     let programs = ALL.get().ok_or("the test programs are not built")?;
     // Tests of procedural macros need the compiler's libraries.
     let libraries = printed(Command::new("rustc").args(["--print", "target-libdir"]))?;
-    let tests: Vec<&Program> = programs.iter().filter(|program| program.kind != Kind::Ordinary).collect();
+    let tests: Vec<&Program> = programs.iter().filter(|program| program.kind != Kind::Executable).collect();
+    if tests.is_empty() {
+        return Err("cargo built no test programs".to_owned());
+    }
     let failed: Vec<String> = in_parallel(&tests, |test| run_test(log, test, &libraries))
         .into_iter()
         .filter_map(Result::err)
@@ -62,21 +66,31 @@ pub(crate) fn run_tests(log: &Log) -> Result<(), String> {
     if failed.is_empty() { Ok(()) } else { Err(failed.join("; ")) }
 }
 
+/// Runs one program. It prints to a file of its own, so that a process that it leaves behind cannot keep the stage waiting.
 fn run_test(log: &Log, test: &Program, libraries: &str) -> Result<(), String> {
     let package = test.package.strip_prefix(root()).unwrap_or(&test.package).display();
     let name = format!("{package}: {}", test.name);
-    let output = Command::new(&test.path)
-        .arg(format!("--test-threads={}", THREADS_PER_PROCESSOR * processors()))
+    let kind = if test.kind == Kind::UnitTests { "unit" } else { "integration" };
+    let (path, file) = stage::log_file(&format!("tests {package} {} {kind}", test.name))?;
+    let errors = file.try_clone().map_err(|error| format!("{}: {error}", path.display()))?;
+    let libraries = match std::env::var("LD_LIBRARY_PATH") {
+        Ok(others) => format!("{libraries}:{others}"),
+        Err(_) => libraries.to_owned(),
+    };
+    let status = stage::command(&test.path)
+        .arg(THREADS_PER_PROGRAM)
         .current_dir(&test.package)
         .env("CARGO", env!("CARGO"))
         .env("CARGO_MANIFEST_DIR", &test.package)
         .env("LD_LIBRARY_PATH", libraries)
-        .output()
+        .stdin(Stdio::null())
+        .stdout(file)
+        .stderr(errors)
+        .status()
         .map_err(|error| format!("{name} could not be run: {error}"))?;
-    let (printed, errors) =
-        (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    log.say(&format!("Tests of {name}{printed}{errors}"));
-    if output.status.success() { Ok(()) } else { Err(format!("{name} ended with {}", output.status)) }
+    let printed = std::fs::read(&path).unwrap_or_default();
+    log.say(&format!("Tests of {name}\n{}", String::from_utf8_lossy(&printed)));
+    if status.success() { Ok(()) } else { Err(format!("{name} ended with {status}")) }
 }
 
 /// A command that runs an integration test of the binary's crate.
@@ -88,7 +102,7 @@ pub(crate) fn test(log: &Log, name: &str) -> Result<Command, String> {
 
 /// The `sayso` binary.
 pub(crate) fn sayso(log: &Log) -> Result<PathBuf, String> {
-    find(log, "sayso", Kind::Ordinary)
+    find(log, "sayso", Kind::Executable)
 }
 
 /// Builds just the one that is wanted, where not all have been built.
@@ -100,7 +114,7 @@ fn find(log: &Log, name: &str, kind: Kind) -> Result<PathBuf, String> {
     match ALL.get() {
         Some(all) => found(all),
         // A test of the binary's crate is built together with the binary.
-        None => found(&cargo(log, &["--test", if kind == Kind::Ordinary { "rules" } else { name }])?),
+        None => found(&cargo(log, &["--test", if kind == Kind::Executable { "rules" } else { name }])?),
     }
 }
 
@@ -128,7 +142,7 @@ fn program(message: &Value<'_>) -> Option<Program> {
     let name = target.member("name")?.text()?.into_owned();
     let is_test = message.member("profile")?.member("test")?.boolean()?;
     let kind = match target.member("kind")?.items().any(|kind| kind.is("test")) {
-        _ if !is_test => Kind::Ordinary,
+        _ if !is_test => Kind::Executable,
         true => Kind::IntegrationTests,
         false => Kind::UnitTests,
     };
@@ -153,7 +167,7 @@ mod tests {
             let (path, package) = (PathBuf::from("/t/a"), PathBuf::from("/c"));
             Some(Program { name: "sayso".to_owned(), kind, path, package })
         };
-        assert_eq!(read("bin", false), program(Kind::Ordinary));
+        assert_eq!(read("bin", false), program(Kind::Executable));
         assert_eq!(read("test", true), program(Kind::IntegrationTests));
         assert_eq!(read("bin", true), program(Kind::UnitTests));
         assert_eq!(read("lib", true), program(Kind::UnitTests));

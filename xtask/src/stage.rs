@@ -4,6 +4,7 @@
 //! were added; a stage also waits for the stages that it names. A run of one lane prints as it goes. With several lanes every
 //! stage writes to `target/stages/NAME.log`, which is printed if the stage fails.
 
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -31,9 +32,9 @@ pub(crate) type StageResult = Result<Outcome, String>;
 /// Which stages run one after another.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Lane {
-    /// Compiles, or reads what was compiled.
+    /// Runs cargo or the compiler.
     Compile,
-    /// Runs test programs, which compute and wait in turn.
+    /// Runs test programs.
     Test,
     /// Mostly waits: downloads, browsers and voices, which run in real time.
     RealTime,
@@ -154,12 +155,11 @@ fn execute(name: &str, work: Work<'_>, live: bool) -> (StageResult, Option<TestC
     if live {
         return (work(&Log(None)), None);
     }
-    let path = root().join("target/stages").join(format!("{}.log", name.replace(' ', "-")));
-    let file = std::fs::create_dir_all(root().join("target/stages")).and_then(|()| File::create(&path));
-    let log = match file {
-        Ok(file) => Log(Some(file)),
-        Err(error) => return (Err(format!("{}: {error}", path.display())), None),
+    let (path, file) = match log_file(name) {
+        Ok(created) => created,
+        Err(error) => return (Err(error), None),
     };
+    let log = Log(Some(file));
     let result = work(&log);
     let text = std::fs::read(&path).unwrap_or_default();
     let text = String::from_utf8_lossy(&text);
@@ -167,6 +167,14 @@ fn execute(name: &str, work: Work<'_>, live: bool) -> (StageResult, Option<TestC
         println!("-- what `{name}` printed ({}):\n{}\n-- end of `{name}`", path.display(), text.trim_end());
     }
     (result, TestCount::of(&text))
+}
+
+/// Creates `target/stages/NAME.log`.
+pub(crate) fn log_file(name: &str) -> Result<(PathBuf, File), String> {
+    let folder = root().join("target/stages");
+    let path = folder.join(format!("{}.log", name.replace([' ', '/'], "-")));
+    let file = std::fs::create_dir_all(folder).and_then(|()| File::create(&path));
+    file.map(|file| (path.clone(), file)).map_err(|error| format!("{}: {error}", path.display()))
 }
 
 impl Report {
@@ -268,33 +276,35 @@ impl Log {
     }
 }
 
-/// Cargo in the workspace. What `cargo run` tells this program about itself is taken out of its environment, because build scripts
-/// would see it, and cargo would build their crates again.
+/// Cargo in the workspace. Build scripts must not see how cargo describes xtask, because cargo would build their crates again.
 pub(crate) fn cargo() -> Command {
-    let mut cargo = Command::new(env!("CARGO"));
-    for (name, _) in std::env::vars_os() {
-        let text = name.to_string_lossy();
-        if text.starts_with("CARGO_PKG_") || text.starts_with("CARGO_MANIFEST_") {
-            cargo.env_remove(&name);
-        }
-    }
+    let mut cargo = command(env!("CARGO"));
     cargo.current_dir(root());
     cargo
 }
 
-pub(crate) fn processors() -> usize {
-    std::thread::available_parallelism().map_or(1, usize::from)
+/// A command without the environment variables by which cargo describes xtask.
+pub(crate) fn command(program: impl AsRef<OsStr>) -> Command {
+    let mut command = Command::new(program);
+    for (name, _) in std::env::vars_os() {
+        let text = name.to_string_lossy();
+        if text.starts_with("CARGO_PKG_") || text.starts_with("CARGO_MANIFEST_") {
+            command.env_remove(&name);
+        }
+    }
+    command
 }
 
 /// Does the same work for each item, on as many threads as there are processors; results are in the order of the items.
 pub(crate) fn in_parallel<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
     let (next, work) = (&AtomicUsize::new(0), &work);
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let mut results: Vec<(usize, R)> = std::thread::scope(|scope| {
         let run = || {
             let take = || next.fetch_add(1, Ordering::Relaxed);
             std::iter::from_fn(|| Some(take()).and_then(|at| Some((at, work(items.get(at)?))))).collect()
         };
-        let threads: Vec<_> = (0..processors()).map(|_| scope.spawn(run)).collect();
+        let threads: Vec<_> = (0..threads).map(|_| scope.spawn(run)).collect();
         threads
             .into_iter()
             .flat_map(|thread| -> Vec<_> {

@@ -49,7 +49,6 @@ pub(crate) struct Arguments {
     auto: Option<Alone>,
 }
 
-/// How much is said.
 /// How questions are answered without a person.
 #[derive(Clone, Copy, ValueEnum)]
 pub(crate) enum Alone {

@@ -1,9 +1,11 @@
 //! The way to a hub, for commands that listen: its address, who asks, and how it ends.
 
 use std::borrow::Cow;
+#[cfg(unix)]
 use std::future::poll_fn;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
+#[cfg(unix)]
 use std::task::Poll;
 
 use client::Url;
@@ -88,12 +90,12 @@ pub(crate) fn runtime(threads: usize) -> Result<tokio::runtime::Runtime, String>
 /// The first wish that this ends. It is heeded from this call on, also before it is waited for.
 #[cfg(unix)]
 pub(crate) fn stopped() -> impl Future<Output = ()> {
-    signalled([SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()])
+    wait_for_signal([SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()])
 }
 
-/// The first of these signals, from this call on.
+/// Completes at the first of these signals. Signals count from this call on, not from the first poll.
 #[cfg(unix)]
-pub(crate) fn signalled<const N: usize>(kinds: [SignalKind; N]) -> impl Future<Output = ()> {
+pub(crate) fn wait_for_signal<const N: usize>(kinds: [SignalKind; N]) -> impl Future<Output = ()> {
     let signals: Result<Vec<_>, _> = kinds.into_iter().map(signal).collect();
     async {
         let Ok(mut signals) = signals else { return std::future::pending().await };

@@ -1,34 +1,34 @@
-//! Pauses between attempts.
+//! Exponential backoff.
 
 use std::time::Duration;
 
-/// A pause between attempts that doubles each time, up to a longest one.
+/// Exponential backoff: a delay that doubles up to a maximum.
 ///
 /// ```
 /// use std::time::Duration;
 /// let mut backoff = client::Backoff::new(Duration::from_secs(2), Duration::from_secs(3));
 /// backoff.grow();
-/// assert_eq!(backoff.pause(), Duration::from_secs(3));
+/// assert_eq!(backoff.delay(), Duration::from_secs(3));
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Backoff {
-    pause: Duration,
+    delay: Duration,
     longest: Duration,
 }
 
 impl Backoff {
-    /// Begins with the shortest pause.
+    /// Starts at `shortest`.
     pub const fn new(shortest: Duration, longest: Duration) -> Self {
-        Self { pause: shortest, longest }
+        Self { delay: shortest, longest }
     }
 
-    /// The pause before the next attempt.
-    pub fn pause(&self) -> Duration {
-        self.pause
+    /// Returns the delay before the next attempt.
+    pub fn delay(&self) -> Duration {
+        self.delay
     }
 
-    /// Doubles the pause.
+    /// Doubles the delay.
     pub fn grow(&mut self) {
-        self.pause = (self.pause * 2).min(self.longest);
+        self.delay = (self.delay * 2).min(self.longest);
     }
 }

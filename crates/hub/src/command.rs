@@ -167,12 +167,12 @@ impl Command {
     }
 }
 
-/// The JSON of an agent's request: a text that the hub reads, or a document that was put together and has its tape.
+/// The JSON body of an agent's request: text to parse, or a document that already has its tape.
 #[derive(Clone)]
 pub enum RequestBody {
-    /// A text that was not read yet.
+    /// Text that has not been parsed.
     Text(String),
-    /// A document that need not be read.
+    /// A document with its tape; the hub does not parse it.
     Document(Box<Scribe>),
 }
 

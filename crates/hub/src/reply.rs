@@ -1,8 +1,8 @@
 //! What the hub answers, as types, and the one JSON form of a reply.
 //!
 //! The form stands here and not in `wire`, because the journal stores it: a request that is repeated with its idempotency key
-//! gets the same text again, also from a later version of the hub. Nothing inside the process reads it but
-//! `Reply::from_journal`.
+//! gets the same text again, also from a later version of the hub. Only the journal's
+//! readers parse it: `Reply::from_journal` and `core::restore`.
 
 use std::fmt;
 use std::sync::Arc;

@@ -6,25 +6,29 @@ use seal::json::{Kind, Scribe, Tape, Value};
 
 use crate::redact::Cleaner;
 
-/// A JSON object and its tape, so that a hub in this process does not read it.
+/// A JSON object with its tape, so that an embedded hub does not parse it.
 pub(crate) type Document = Box<Scribe>;
 
-/// Most events have no more bytes.
-const USUAL: usize = 384;
+/// The initial capacity of a document; most events fit.
+const EVENT_CAPACITY_BYTES: usize = 384;
 
 /// Writes an object whose members `members` writes.
 pub(crate) fn object(members: impl FnOnce(&mut Scribe)) -> Document {
-    let mut out = Box::new(Scribe::with_capacity(USUAL));
+    let mut out = Box::new(Scribe::with_capacity(EVENT_CAPACITY_BYTES));
     out.object(members);
     out
 }
 
-/// The members of an object that was written already.
-pub(crate) fn copied(out: &mut Scribe, object: &Scribe) {
-    let Ok(doc) = object.doc() else { return };
-    for (name, value) in doc.root().members() {
-        out.copy_key(&name);
-        out.copy(&value);
+/// Copies the members of another object.
+pub(crate) fn copy_members(out: &mut Scribe, object: &Scribe) {
+    match object.doc() {
+        Ok(doc) => {
+            for (name, value) in doc.root().members() {
+                out.copy_key(&name);
+                out.copy(&value);
+            }
+        }
+        Err(error) => out.fail(error),
     }
 }
 

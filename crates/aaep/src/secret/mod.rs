@@ -77,7 +77,8 @@ pub fn find_secrets(text: &str) -> impl Iterator<Item = Secret> {
     })
 }
 
-/// The first secret from this byte on. A letter or digit within a word leads to none, so only the first of each is looked at.
+/// Returns the first secret at or after this byte. Only the first letter or digit of a word can begin one, so the rest of the
+/// word is skipped.
 pub(crate) fn next_secret(text: &str, mut at: usize) -> Option<Secret> {
     let bytes = text.as_bytes();
     let is_word = |at: usize| bytes.get(at).is_some_and(|byte| IS_WORD[usize::from(*byte)]);
@@ -99,7 +100,7 @@ pub(crate) fn next_secret(text: &str, mut at: usize) -> Option<Secret> {
     None
 }
 
-/// Whether a byte is an ASCII letter or digit: looked up, because this is asked of every byte of most texts.
+/// Lookup table of ASCII letters and digits; the search tests nearly every byte.
 static IS_WORD: [bool; 256] = {
     let mut is_word = [false; 256];
     let mut byte = 0_u8;

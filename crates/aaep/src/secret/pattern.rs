@@ -131,9 +131,9 @@ pub(super) fn word(text: &str, at: usize) -> Option<(SecretKind, Range<usize>)> 
     }
 }
 
-/// For the first three bytes of a word: the entries of the table, one bit each, that have this byte there. Of a byte, the
-/// five bits count that are the same for small and capital letters.
-const STARTS: [[u64; 32]; 3] = {
+/// Bit sets of the table's entries by their first three bytes. Only the low five bits of a byte count, so that upper and lower
+/// case match.
+static PREFIX_FILTER: [[u64; 32]; 3] = {
     let mut starts = [[0; 32]; 3];
     let (mut list, mut entry) = (0, 0);
     while list < NAMES.len() {
@@ -152,7 +152,7 @@ const STARTS: [[u64; 32]; 3] = {
     starts
 };
 
-/// The entries of the table that are no key prefixes.
+/// The table entries that are not key prefixes.
 const NAMES: [&[&str]; 3] = [&PASSWORD_NAMES, &KEY_NAMES, &[TOKEN_NAME, BEARER, WEB_TOKEN]];
 
 const fn add_start(starts: &mut [[u64; 32]; 3], entry: usize, word: &str) {
@@ -163,10 +163,10 @@ const fn add_start(starts: &mut [[u64; 32]; 3], entry: usize, word: &str) {
     }
 }
 
-/// Whether an entry of the table may begin with these bytes. Nearly every word is settled by this.
+/// Whether a table entry can begin with these bytes; rejects most words.
 fn may_begin(word: &[u8]) -> bool {
     let [first, second, third, ..] = word else { return false };
-    let [firsts, seconds, thirds] = &STARTS;
+    let [firsts, seconds, thirds] = &PREFIX_FILTER;
     firsts[usize::from(first & 31)] & seconds[usize::from(second & 31)] & thirds[usize::from(third & 31)] != 0
 }
 

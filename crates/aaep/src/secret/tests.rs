@@ -266,4 +266,4 @@ proptest! {
 }
 
 const TEXTS: &str = "(password|api key|secret|token|[Bb]earer |sk-|pk-|xoxr-|ghp_|hf_|sayso_|AKIA|ASIA|AIza|eyJ|[ .:=/@\"'-]{1,2}\
-    |://|-----BEGIN |PRIVATE KEY|4111 ?1111 ?|[0-9]{1,8}|[A-Za-z_]{1,12}|[A-Z0-9]{16}){0,10}";
+    |://|-----BEGIN |PRIVATE KEY|4111 ?1111 ?|[0-9]{1,8}|[A-Za-z_]{1,12}|[A-Z0-9]{16}|[éß٣_]|passwd|pwd|auth_token|client_secret|whsec_|npm_|glpat-|PassWord){0,10}";

@@ -21,7 +21,7 @@ use wire::{Bridge, Door, Server, Tls, UnixSocket};
 use crate::file::Stop;
 use crate::print::{in_words, print, tell};
 use crate::watching::{self, Watching};
-use crate::way::{runtime, signalled};
+use crate::way::{runtime, wait_for_signal};
 use crate::{Outcome, demo, file, page};
 use config::{Config, Flags, Loaded};
 use reload::Reload;
@@ -124,7 +124,7 @@ fn serve(config: &Config, watching: &Watching) -> Result<(), String> {
         server = server.with_assets(page::assets(config.compat || config.demo_agent));
         let server = Arc::new(server.with_signed_manifest(signed).with_passes(passes).with_tls(tls));
         server.open_door().await;
-        let stopped = signalled([SignalKind::terminate(), SignalKind::interrupt()]);
+        let stopped = wait_for_signal([SignalKind::terminate(), SignalKind::interrupt()]);
         let unix = unix(config)?;
         tell(&format!("listening on {scheme}://{address}"));
         watching::started(&wires(config).join(","), &kept(config));

@@ -289,7 +289,7 @@ fn cursor_sum(subscription: &str, place: i64) -> i64 {
 }
 
 pub(super) fn subscriptions(connection: &Connection) -> Result<Vec<OpenSubscription>, Error> {
-    let sql = "SELECT * FROM subscriptions ORDER BY id";
+    let sql = "SELECT id, principal, record, sum FROM subscriptions ORDER BY id";
     let mut found = all(connection, Place::Subscription, sql, (), read_subscription)?;
     for open in &mut found {
         open.cursor = cursor(connection, &open.id)?.ok_or_else(|| Error::damaged(Place::Subscription))?;
@@ -298,7 +298,7 @@ pub(super) fn subscriptions(connection: &Connection) -> Result<Vec<OpenSubscript
 }
 
 pub(super) fn subscription(connection: &Connection, id: &str) -> Result<Option<OpenSubscription>, Error> {
-    let sql = "SELECT * FROM subscriptions WHERE id = ?";
+    let sql = "SELECT id, principal, record, sum FROM subscriptions WHERE id = ?";
     one(connection, Place::Subscription, sql, [id], read_subscription)
 }
 

@@ -179,7 +179,7 @@ pub(super) async fn follow_from(
             return;
         }
         tokio::select! {
-            () = sleep(backoff.pause()) => backoff.grow(),
+            () = sleep(backoff.delay()) => backoff.grow(),
             // Nobody can make it try again and again without a pause.
             () = async { address.sooner().await; sleep(SHORTEST_PAUSE).await } => {}
         }

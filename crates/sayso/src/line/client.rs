@@ -20,7 +20,7 @@ use tokio::time::{Instant, sleep, timeout_at};
 use super::{Call, Line, Number, Outcome, Reply, Status, Told};
 use crate::consent::By;
 use crate::error::{Broken, Error, Malformed, NotStored, Source, Stop, TooMuch, Unreachable};
-use crate::member::{self, optional_text};
+use crate::member::{self, Document, optional_text};
 
 /// Where a hub is, and how to be let in.
 #[derive(Clone, Debug)]
@@ -87,10 +87,10 @@ impl Address {
         loop {
             let attempt = timeout_at(until, self.connect()).await;
             match attempt.unwrap_or_else(|_| Err(Error::Unreachable(Unreachable::NoAnswer))) {
-                Err(Error::Unreachable(why)) if Instant::now() + backoff.pause() >= until => {
+                Err(Error::Unreachable(why)) if Instant::now() + backoff.delay() >= until => {
                     return Err(Error::Unreachable(why));
                 }
-                Err(Error::Unreachable(_)) => sleep(backoff.pause()).await,
+                Err(Error::Unreachable(_)) => sleep(backoff.delay()).await,
                 settled => return settled,
             }
             backoff.grow();
@@ -194,7 +194,7 @@ impl Talk {
             let follow =
                 rpc(number, "session.follow", |out| member::text(out, "session_id", session.as_str()));
             self.followed.insert(number, session.clone());
-            socket.send(Message::text(follow)).await?;
+            socket.send(Message::text(follow.source())).await?;
         }
         for text in self.unanswered.values() {
             socket.send(Message::text(text.clone())).await?;
@@ -207,7 +207,13 @@ impl Talk {
                     None => std::future::pending().await,
                     Some(Order::Forget(session)) => drop(self.sessions.remove(&session)),
                     Some(Order::Say(number, call)) => {
-                        let text = said(number, &call, &self.key);
+                        let mut message = message(number, &call, &self.key);
+                        if let Err(error) = message.doc() {
+                            let error = Error::Malformed(Malformed::Json(Source::new(error)));
+                            let _ = self.tell.send(Told::Answer(number, Err(error)));
+                            continue;
+                        }
+                        let text = message.take(Some(String::new()));
                         self.unanswered.insert(number, text.clone());
                         socket.send(Message::text(text)).await?;
                     }
@@ -280,7 +286,7 @@ impl Call {
 }
 
 /// A call as it goes over the wire.
-fn said(number: Number, call: &Call, key: &str) -> String {
+fn message(number: Number, call: &Call, key: &str) -> Document {
     let method = match call {
         Call::Start { .. } => "session.start",
         Call::Events { .. } => "session.event",
@@ -295,10 +301,12 @@ fn said(number: Number, call: &Call, key: &str) -> String {
         }
         optional_text(out, "session_id", call.session().map(SessionId::as_str));
         match call {
-            Call::Start { body } | Call::Ask { body, .. } => member::copied(out, body),
+            Call::Start { body } | Call::Ask { body, .. } => member::copy_members(out, body),
             Call::Events { events, .. } => {
                 out.key("events").array(|out| {
-                    events.iter().filter_map(|event| event.doc().ok()).for_each(|doc| out.copy(&doc.root()));
+                    for event in events {
+                        out.object(|out| member::copy_members(out, event));
+                    }
                 });
             }
             Call::Withdraw { token, .. } => member::text(out, "reply_token", token.as_str()),
@@ -318,14 +326,13 @@ fn said(number: Number, call: &Call, key: &str) -> String {
     })
 }
 
-fn rpc(number: Number, method: &str, params: impl FnOnce(&mut Scribe)) -> String {
-    let mut call = member::object(|out| {
+fn rpc(number: Number, method: &str, params: impl FnOnce(&mut Scribe)) -> Document {
+    member::object(|out| {
         member::text(out, "jsonrpc", "2.0");
         out.key("id").integer(i64::try_from(number).unwrap_or(i64::MAX));
         member::text(out, "method", method);
         out.key("params").object(params);
-    });
-    call.take(Some(String::new()))
+    })
 }
 
 fn notice(method: &str, params: &Value<'_>) -> Option<Told> {

@@ -119,7 +119,7 @@ fn refusal(status: Option<u16>) -> String {
 #[non_exhaustive]
 pub enum SetupFault {
     /// The address is not one of an endpoint.
-    #[error("{address:?} is no endpoint's address: {source}")]
+    #[error("{address:?} is not a valid endpoint address: {source}")]
     Address {
         /// The address as it was given.
         address: String,
@@ -130,10 +130,10 @@ pub enum SetupFault {
     #[error("the key is not plain text")]
     Key,
     /// The loop writes the parameter of this name itself.
-    #[error("the parameter {0} is the loop's own")]
+    #[error("the agent sets the parameter {0} itself")]
     OwnParameter(String),
     /// The parameter of this name is not JSON.
-    #[error("the parameter {0} is no JSON")]
+    #[error("the parameter {0} is not valid JSON")]
     ParameterNotJson(String),
     /// A tool cannot have this name.
     #[error("{0:?} cannot be the name of a tool")]
@@ -142,7 +142,7 @@ pub enum SetupFault {
     #[error("two tools are called {0}")]
     SameTool(String),
     /// The schema of the tool of this name is not a JSON object.
-    #[error("the schema of {0} is no JSON object")]
+    #[error("the schema of the tool {0} is not a JSON object")]
     ToolSchema(String),
     /// The request cannot be written.
     #[error("{0}")]
@@ -167,9 +167,9 @@ pub enum AnswerFault {
     #[error("an answer is not UTF-8")]
     NotUtf8,
     /// A piece of it is not JSON.
-    #[error("a piece of an answer is not of its form: {0}")]
+    #[error("a chunk of the answer is not valid JSON: {0}")]
     NotJson(#[source] Source),
     /// A piece of it has other members than a chat completion.
-    #[error("a piece of an answer is not of its form")]
+    #[error("a chunk of the answer is not a chat completion")]
     NotAChunk,
 }

@@ -254,7 +254,7 @@ impl Agent {
                 Ok(stream) => break stream,
                 Err(again) => again,
             };
-            let wait = after.unwrap_or(backoff.pause());
+            let wait = after.unwrap_or(backoff.delay());
             if attempt >= self.limits.attempts || wait > self.limits.pause {
                 return Err(error);
             }

@@ -100,13 +100,13 @@ impl Rendered {
     /// Writes the members. An event that the protocol makes critical has its urgency from the hub.
     pub(crate) fn write(&self, is_critical: bool, out: &mut Scribe) {
         if !is_critical {
-            out.plain("urgency", self.urgency.as_ref().map_or("normal", Urgency::as_str));
+            member::text(out, "urgency", self.urgency.as_ref().map_or("normal", Urgency::as_str));
         }
         self.write_members(out);
     }
 
     /// Writes all members but the urgency.
     pub(crate) fn write_members(&self, out: &mut Scribe) {
-        member::copied(out, &self.members);
+        member::copy_members(out, &self.members);
     }
 }

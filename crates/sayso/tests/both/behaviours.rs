@@ -4,8 +4,8 @@ use std::convert::Infallible;
 use std::time::Duration;
 
 use sayso::{
-    Action, Answer, By, CallError, Clarified, Error, HandOff, NotGranted, Progress, Question, Session, Stop,
-    Target,
+    Action, Answer, Bound, By, CallError, Clarified, Error, EventOptions, HandOff, NotGranted, Progress,
+    Question, Session, Stop, Target,
 };
 use serde_json::json;
 
@@ -135,6 +135,22 @@ pub(crate) async fn what_breaks_a_rule_is_refused_by_its_id(mut stage: Stage) {
             "session.completed"
         ]
     );
+}
+
+pub(crate) async fn what_is_nested_too_deep_is_refused_whole(mut stage: Stage) {
+    let deep = || Bound::json(format!("{}1{}", r#"{"a":"#.repeat(65), "}".repeat(65)));
+    let options = EventOptions::new().extension("x", "https://example.org/x", deep());
+    let refused = stage.hub.session("Pay Ben.").options(options).start().await;
+    assert!(matches!(refused, Err(Error::Malformed(_))), "{refused:?}");
+    let session = stage.session().await;
+    let hand_off = HandOff::to(Target::EscalationQueue, "It is stuck.").packaged_context(deep());
+    let refused = session.hand_off(hand_off).await;
+    assert!(matches!(refused, Err(Error::Malformed(_))), "{refused:?}");
+    let question = sending().extra_context(deep());
+    let refused = session.ask(question).await;
+    assert!(matches!(refused, Err(Error::Malformed(_))), "{refused:?}");
+    session.finish("Done.").await.unwrap();
+    assert_eq!(told(&stage.person.hears_until("session.completed").await), ["session.completed"]);
 }
 
 pub(crate) async fn a_last_word_that_breaks_a_rule_ends_the_session_all_the_same(mut stage: Stage) {

@@ -32,6 +32,7 @@ on_both! {
         consent_is_for_its_session
         consent_is_for_its_action
         what_breaks_a_rule_is_refused_by_its_id
+        what_is_nested_too_deep_is_refused_whole
         a_last_word_that_breaks_a_rule_ends_the_session_all_the_same
         a_dropped_session_is_closed_honestly
         of_a_yes_that_was_not_used_it_is_told_so

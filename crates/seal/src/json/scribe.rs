@@ -42,7 +42,7 @@ impl Kept {
     }
 }
 
-/// A name or value of an event has about so many bytes.
+/// Estimated bytes of text per node, for preallocation.
 const BYTES_PER_NODE: usize = 16;
 
 /// Writes one JSON text and its tape. Commas come by themselves; brackets are the caller's to match.
@@ -78,7 +78,7 @@ pub struct Scribe {
 
 #[allow(clippy::cast_possible_truncation, reason = "`doc` refuses what is longer than 4 GiB")]
 impl Scribe {
-    /// One that has room for so many bytes.
+    /// Creates a writer with room for so many bytes of text.
     pub fn with_capacity(bytes: usize) -> Self {
         let (out, nodes) = (String::with_capacity(bytes), Vec::with_capacity(bytes / BYTES_PER_NODE));
         Self { out, nodes, ..Self::default() }
@@ -325,7 +325,14 @@ impl Scribe {
             if reader.at == self.out.len() { Ok(()) } else { Err(reader.fail(Problem::Trailing)) }
         });
         self.marks = reader.marks;
-        self.broken = self.broken.take().or(read.err());
+        if let Err(error) = read {
+            self.fail(error);
+        }
+    }
+
+    /// Notes that something that belongs here is no JSON: [`Self::doc`] returns this error.
+    pub fn fail(&mut self, error: SyntaxError) {
+        self.broken.get_or_insert(error);
     }
 
     /// Notes what a reader would have of a value that was copied.

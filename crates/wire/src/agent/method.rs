@@ -133,7 +133,7 @@ impl<'d> Params<'d> {
 
     /// What HTTP has in the body: all but what it has elsewhere.
     fn rest(&self, but: &[&str]) -> RequestBody {
-        let mut rest = Scribe::default();
+        let mut rest = Scribe::with_capacity(self.0.as_ref().map_or(0, |params| params.source().len()));
         rest.open_object();
         for (name, value) in self.0.iter().flat_map(Value::members) {
             if !but.iter().any(|one| name.is(one)) {
