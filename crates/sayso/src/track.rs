@@ -19,8 +19,8 @@ use crate::utf8::Cut;
 pub(crate) enum Intent {
     /// It is in another state. While a person is asked, `instead` is said: the state is that of waiting.
     State { to: State, event: Document, instead: Document },
-    /// An event that changes nothing here.
-    Event(Document),
+    /// An event that changes nothing here. `None` once it has been said.
+    Event(Option<Document>),
     /// A tool is about to run; whether a yes is used for it.
     Invoke { call: ToolCallId, tool: String, event: Document, spends: bool },
     /// A tool has ended.
@@ -54,12 +54,12 @@ impl Intent {
     pub(crate) fn len(&self) -> usize {
         match self {
             Self::State { event, instead, .. } => event.source().len().max(instead.source().len()),
-            Self::Event(event)
+            Self::Event(Some(event))
             | Self::HandOff(event)
             | Self::Invoke { event, .. }
             | Self::Complete { event, .. }
             | Self::End { last: Last::Said(event), .. } => event.source().len(),
-            Self::End { last: Last::Left(_), .. } => 0,
+            Self::Event(None) | Self::End { last: Last::Left(_), .. } => 0,
             Self::Ask { body, .. } => body.source().len(),
             Self::Output { text: Piece::Text(text), .. } => text.len(),
             Self::Output { text: Piece::Bytes(bytes), .. } => bytes.len(),
@@ -214,7 +214,7 @@ impl Track {
             Intent::State { event, instead, .. } => {
                 events.push(if self.asking > 0 { instead } else { event }.clone());
             }
-            Intent::Event(event) => events.push(std::mem::take(event)),
+            Intent::Event(event) => events.extend(event.take()),
             Intent::Invoke { event, .. } => {
                 events.extend(if self.answered && self.state != State::CallingTool {
                     Some(state(&State::CallingTool))

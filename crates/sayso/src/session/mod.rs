@@ -149,7 +149,7 @@ impl Session {
     /// A long task has moved on.
     pub async fn progress(&self, progress: Progress) -> Result<(), Error> {
         let event = self.event("aaep:agent.progress.updated", |out| progress.write(out, &self.cleaner));
-        self.say(Intent::Event(event)).await.map(drop)
+        self.say(Intent::Event(Some(event))).await.map(drop)
     }
 
     /// A tool that may be called without asking. What is irreversible or of high risk is [asked](Self::ask) for.
